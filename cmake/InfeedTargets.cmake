@@ -1,0 +1,42 @@
+# Compiler settings as a target, and the functions that the folders' lists use.
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # Precompiled headers need these sloppiness settings to be cached.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime CCACHE_NOHASHDIR=1 ${CCACHE_PROGRAM})
+endif()
+find_program(MOLD_PROGRAM mold)
+
+add_library(infeed_settings INTERFACE)
+target_compile_options(infeed_settings INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -fpch-preprocess)
+target_include_directories(infeed_settings INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
+if(MOLD_PROGRAM)
+  target_link_options(infeed_settings INTERFACE -fuse-ld=mold)
+endif()
+if(INFEED_SANITIZE)
+  target_compile_options(infeed_settings INTERFACE -fsanitize=${INFEED_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+  target_link_options(infeed_settings INTERFACE -fsanitize=${INFEED_SANITIZE})
+endif()
+
+# infeed_layer(ring DEPENDS memory LINK PkgConfig::x SOURCES doorbell.cpp ...) makes the static library infeed_ring of one folder
+# of src/. A layer sees only what it depends on; the shared library takes all of them whole.
+function(infeed_layer name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS;LINK;SOURCES")
+  add_library(infeed_${name} STATIC ${arg_SOURCES})
+  target_link_libraries(infeed_${name} PUBLIC infeed_settings)
+  foreach(layer IN LISTS arg_DEPENDS)
+    target_link_libraries(infeed_${name} PUBLIC infeed_${layer})
+  endforeach()
+  target_link_libraries(infeed_${name} PRIVATE ${arg_LINK})
+endfunction()
