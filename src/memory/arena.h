@@ -1,0 +1,48 @@
+#pragma once
+/// One sparse memfd, mapped once: | control block | extent 0 | extent 1 | ... |. No name anywhere; dies with its last process.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "memory/memfd.h"
+
+namespace infeed {
+
+struct ArenaOptions {
+  std::size_t control_bytes = 0;
+  std::size_t extent_bytes = 0;  ///< rounded up to 2 MiB
+  int num_extents = 1024;        ///< wanted; create() takes fewer where address space or RLIMIT_FSIZE leave less
+  int min_extents = 4;           ///< fewer than this is a MemoryError with the limits found
+};
+
+/// Maps the descriptor shared (Boost.Interprocess mapped_region), MADV_DONTDUMP. Pages are committed on first touch.
+/// Owns mapping and descriptor. Threads: const use from any.
+class Arena {
+ public:
+  [[nodiscard]] static Arena create(const ArenaOptions& options);
+  /// In a spawned worker: the same geometry over an inherited descriptor. Throws ConfigError if the sizes do not fit the file.
+  [[nodiscard]] static Arena attach(Memfd memfd, const ArenaOptions& geometry);
+
+  Arena(Arena&&) noexcept;
+  Arena& operator=(Arena&&) noexcept;
+  ~Arena();
+
+  [[nodiscard]] std::byte* control() const noexcept;
+  [[nodiscard]] std::byte* extent(int index) const noexcept;
+  [[nodiscard]] std::size_t extent_bytes() const noexcept;
+  [[nodiscard]] int num_extents() const noexcept;
+  /// What attach() needs in another process.
+  [[nodiscard]] ArenaOptions geometry() const noexcept;
+  [[nodiscard]] int fd() const noexcept;
+  /// Bytes of memory that the file holds now (fstat st_blocks).
+  [[nodiscard]] std::uint64_t committed_bytes() const;
+  /// Gives [from, extent_bytes) of an extent back to the system (FALLOC_FL_PUNCH_HOLE); the range reads as zeros after.
+  void punch(int extent, std::size_t from = 0) const noexcept;
+
+ private:
+  Arena();
+  struct Mapping;
+  Mapping* mapping_ = nullptr;
+};
+
+}  // namespace infeed

@@ -1,0 +1,22 @@
+#pragma once
+/// What this machine, container and process still allow, read before memory is used.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace infeed {
+
+struct MachineLimits {
+  std::optional<std::uint64_t> memory_left;         ///< bytes: the least of MemAvailable and every cgroup (v1, v2) up the path
+  std::string memory_source;                        ///< which one that was, e.g. "the cgroup's memory.max (/sys/fs/cgroup/a/memory.max)"
+  std::optional<std::uint64_t> address_space_left;  ///< bytes: RLIMIT_AS minus what is mapped
+  std::optional<std::uint64_t> file_size;           ///< bytes: RLIMIT_FSIZE
+  std::uint64_t descriptors_left = 0;               ///< RLIMIT_NOFILE minus open ones
+  double usable_cpus = 1;                           ///< sched_getaffinity, cut by the cgroup's CPU quota
+};
+
+/// `root` is put in front of /proc and /sys, for tests.
+[[nodiscard]] MachineLimits read_machine_limits(const std::string& root = "");
+
+}  // namespace infeed
