@@ -1,0 +1,102 @@
+#pragma once
+/// Every knob of the Loader: meaning, default, unit, price.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "infeed/collate/collate.h"
+#include "infeed/sampler/sampler.h"
+
+namespace infeed {
+
+/// Who fills the batches.
+enum class WorkerKind : std::uint8_t {
+  kAuto,    ///< kInline for num_workers == 0, else kThread
+  kInline,  ///< the caller of next(): no parallelism, easiest to debug
+  kThread,  ///< threads of this process: least memory; the dataset must be thread-safe (the interface asks it)
+  kFork,    ///< forked processes: a crash in a decoder costs one worker; costs page tables of the parent at start
+  kSpawn,   ///< new processes of infeed-worker: safe beside CUDA and threads; the dataset needs a spec()
+};
+[[nodiscard]] INFEED_API const char* to_string(WorkerKind kind) noexcept;
+
+/// How a batch is divided among workers.
+enum class Filling : std::uint8_t {
+  kAuto,         ///< cooperative where every field has a fixed shape and no collate is given, else whole
+  kCooperative,  ///< all workers fill the oldest batch together: earliest first batch, memory does not grow with
+                 ///< workers
+  kWhole,        ///< one worker a batch
+};
+
+/// What happens to a sample that cannot be read.
+enum class OnError : std::uint8_t {
+  kRaise,  ///< next() throws DataError naming index, file and cause; the call after goes on with the next batch
+  kSkip,   ///< left out, counted and listed in stats(); batches stay full: later samples move up (one copy a batch from
+           ///< then on)
+  kReplace,  ///< the nearest following index that can be read takes its place (at most 16 tries), counted and listed
+};
+
+/// Passed to worker_init, in the worker, before its first sample.
+struct WorkerInfo {
+  int id = 0;           ///< in [0, num_workers)
+  int num_workers = 0;  ///< at the time this worker started
+  std::uint64_t seed = 0;
+};
+
+struct LoaderOptions {
+  /// Samples per batch. Default 1.
+  std::int64_t batch_size = 1;
+  /// A RandomSampler with `seed` instead of a SequentialSampler. Default false. Excludes sampler and batch_sampler.
+  bool shuffle = false;
+  /// Order of the samples. Excludes batch_sampler.
+  std::unique_ptr<Sampler> sampler;
+  /// Composition of the batches. Excludes batch_size, shuffle, sampler and drop_last.
+  std::unique_ptr<BatchSampler> batch_sampler;
+  /// Leaves out a last batch that is not full. Default false.
+  bool drop_last = false;
+  /// Of the shuffle and of all transforms. Default 0.
+  std::uint64_t seed = 0;
+
+  /// Workers; 0 means the caller does the work. Default 0. Each costs a process or thread, not a batch of memory.
+  int num_workers = 0;
+  WorkerKind worker_kind = WorkerKind::kAuto;
+  /// Threads in each worker process. Default 1.
+  int threads_per_worker = 1;
+  /// Batches in flight, in all. Default 0: 2 for cooperative filling, max(2, workers + 1) for whole. Each costs one
+  /// batch of memory.
+  int prefetch = 0;
+  Filling filling = Filling::kAuto;
+  /// Batches come in the sampler's order (default) or as they are ready.
+  bool in_order = true;
+  /// Rows to arrays for variable fields (pad, ragged, your own). Null: rows are stacked.
+  std::shared_ptr<const Collate> collate;
+  /// Shards of a Stream. Default 0: max(1, num_workers). It fixes the order: keep it to change num_workers without
+  /// changing batches.
+  int stream_shards = 0;
+
+  OnError on_error = OnError::kRaise;
+  /// next() throws TimeoutError after so long without its batch, milliseconds. Default 0: never.
+  std::int64_t timeout_ms = 0;
+  /// Workers that may be replaced after dying, over the loader's life. Default -1: as many as num_workers.
+  int max_restarts = -1;
+
+  /// Runs in each worker before its first sample; an exception there is a WorkerError at next(). Not with kSpawn.
+  std::function<void(const WorkerInfo&)> worker_init;
+  /// For kSpawn: a worker_init that the dataset's plugin registered under this name.
+  std::string worker_init_name;
+  /// CPUs for the workers: worker i is bound to cpu_affinity[i % size]. Default empty: the scheduler decides.
+  std::vector<int> cpu_affinity;
+  /// Path of infeed-worker. Default empty: $INFEED_WORKER, then beside libinfeed.so.
+  std::string worker_executable;
+
+  /// Bytes that batches in flight and held by the user may take together. Default 0: what the machine allows.
+  std::uint64_t memory_limit = 0;
+  /// Address space of one batch, bytes. Default 0: twice the batch where its size is known, else 1 GiB. Costs no
+  /// memory.
+  std::uint64_t extent_bytes = 0;
+};
+
+}  // namespace infeed

@@ -1,0 +1,31 @@
+#pragma once
+/// Claim, read, write, publish: the same for every kind of worker.
+
+#include <memory>
+
+#include "memory/arena.h"
+#include "ring/ring.h"
+#include "worker/plan.h"
+
+namespace infeed {
+
+/// One claimant. One thread.
+class WorkerLoop {
+ public:
+  /// `ready_eventfd`: the consumer's doorbell.
+  WorkerLoop(Ring& ring, const Arena& arena, const WorkPlan& plan, int claimant, int ready_eventfd);
+  ~WorkerLoop();
+  WorkerLoop(const WorkerLoop&) = delete;
+  WorkerLoop& operator=(const WorkerLoop&) = delete;
+
+  /// Claims a run, fills it and publishes it; false if there was none. Exceptions of the dataset become row reports.
+  bool step();
+  /// Steps until the ring stops or this claimant is retired, sleeping in between.
+  void run(int spin_us);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace infeed
