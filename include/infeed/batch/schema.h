@@ -10,6 +10,7 @@
 #include "infeed/base/dtype.h"
 #include "infeed/base/export.h"
 #include "infeed/base/shape.h"
+#include "infeed/base/state.h"
 
 namespace infeed {
 
@@ -28,7 +29,7 @@ struct Field {
   friend bool operator==(const Field&, const Field&) = default;
 };
 
-/// The fields of a sample, in order. Names are unique and not empty; ConfigError else.
+/// The fields of a sample, in order. Names are unique and have 1 to 63 bytes; ConfigError else.
 class INFEED_API Schema {
  public:
   Schema() = default;
@@ -44,6 +45,10 @@ class INFEED_API Schema {
   [[nodiscard]] bool fixed() const noexcept;
   /// Bytes of one sample's fixed fields.
   [[nodiscard]] std::size_t row_bytes() const;
+  /// To and from JSON-able state, for spawned workers and plugins.
+  [[nodiscard]] State to_state() const;
+  [[nodiscard]] static Schema from_state(const State& state);
+
   friend bool operator==(const Schema&, const Schema&) = default;
 
  private:
