@@ -8,8 +8,8 @@
 namespace infeed {
 
 struct MachineLimits {
-  std::optional<std::uint64_t> memory_left;         ///< bytes: the least of MemAvailable and every cgroup (v1, v2) up the path
-  std::string memory_source;                        ///< which one that was, e.g. "the cgroup's memory.max (/sys/fs/cgroup/a/memory.max)"
+  std::optional<std::uint64_t> memory_left;  ///< bytes: the least of MemAvailable and every cgroup (v1, v2) up the path
+  std::string memory_source;  ///< which one that was, e.g. "the cgroup's memory.max (/sys/fs/cgroup/a/memory.max)"
   std::optional<std::uint64_t> address_space_left;  ///< bytes: RLIMIT_AS minus what is mapped
   std::optional<std::uint64_t> file_size;           ///< bytes: RLIMIT_FSIZE
   std::uint64_t descriptors_left = 0;               ///< RLIMIT_NOFILE minus open ones

@@ -5,7 +5,8 @@
 
 namespace infeed {
 
-/// Owns one descriptor of a memfd (close-on-exec). RLIMIT_FSIZE is looked at before the size is set, since ftruncate past it kills.
+/// Owns one descriptor of a memfd (close-on-exec). RLIMIT_FSIZE is looked at before the size is set, since ftruncate
+/// past it kills. The size is sealed: no process that shares the file can shrink it under another's mapping.
 class Memfd {
  public:
   /// Sparse file of `bytes`; `label` shows in /proc/PID/maps. Throws MemoryError with the limit that stands in the way.
@@ -18,6 +19,7 @@ class Memfd {
   ~Memfd();
 
   [[nodiscard]] int fd() const noexcept { return fd_; }
+  /// Bytes of the file, holes included. Throws MemoryError if the descriptor is not open.
   [[nodiscard]] std::size_t size() const;
 
  private:
