@@ -2,6 +2,7 @@
 /// How the rows of a batch become arrays.
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,5 +36,9 @@ class INFEED_API Collate {
   [[nodiscard]] virtual std::string name() const;
   [[nodiscard]] virtual State params() const;
 };
+
+/// The built-in collate of that name ("stack", "pad", "ragged") from what its params() gave. Throws ConfigError on
+/// another name, StateError on params that are not its own.
+[[nodiscard]] INFEED_API std::unique_ptr<Collate> make_collate(const std::string& name, const State& params);
 
 }  // namespace infeed
