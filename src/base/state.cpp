@@ -106,7 +106,7 @@ void check_utf8(std::string_view key, std::string_view text, const char* what) {
   try {
     static_cast<void>(json(text).dump());
   } catch (const json::exception&) {
-    throw StateError(fmt::format("the {} of state key \"{}\" is not valid UTF-8, which JSON cannot hold", what,
+    throw StateError(fmt::format("the {} of state key {} is not valid UTF-8, which JSON cannot hold", what,
                                  json(key).dump(-1, ' ', true, json::error_handler_t::replace)));
   }
 }

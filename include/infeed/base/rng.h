@@ -54,8 +54,16 @@ class INFEED_API TorchGenerator {
   double uniform_double() noexcept;   ///< uniform [0, 1) as torch draws doubles (53 bits)
   float uniform_float() noexcept;     ///< uniform [0, 1) as torch draws floats (24 bits)
 
+  /// Passes over `count` draws of random(), without looking at them.
+  void discard(std::uint64_t count) noexcept;
+
   /// torch.randperm(n, generator=g), int64.
   [[nodiscard]] std::vector<std::int64_t> randperm(std::int64_t n);
+  /// The same values into memory of the caller, n = out.size(): half the memory traffic as int32.
+  void randperm(std::span<std::int64_t> out) noexcept;
+  void randperm(std::span<std::int32_t> out);
+  /// Passes over the draws of one randperm(n), without making it.
+  void discard_randperm(std::int64_t n) noexcept;
   /// torch.empty((), dtype=int64).random_(generator=g).item(): what DataLoader draws as a base seed.
   [[nodiscard]] std::int64_t random_int64();
   /// torch.randint(low, high, (n,), generator=g).
@@ -66,6 +74,14 @@ class INFEED_API TorchGenerator {
 
  private:
   void refill() noexcept;
+  void fill(std::span<std::uint32_t> out) noexcept;
+  template <typename Index>
+  void shuffle(std::span<Index> out) noexcept;
+  template <typename Index>
+  void shuffle_forward(std::span<Index> out) noexcept;
+  template <typename Index>
+  void shuffle_inside_out(std::span<Index> out) noexcept;
+
   std::uint64_t seed_ = 0;
   std::array<std::uint32_t, 624> state_{};
   int next_ = 624;
