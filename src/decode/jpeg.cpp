@@ -1,0 +1,120 @@
+#include "decode/jpeg.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "decode/cmyk.h"
+#include "decode/exif.h"
+#include "decode/jpeg_handle.h"
+#include "decode/jpeg_plan.h"
+
+// open():    header -> size, orientation; refuse bombs
+// decode():  plan (scale, margin) -> begin (tables, all scans of a progressive file; here an entropy decoder of our own
+//            would take libjpeg's place) -> rows of the window -> stop: what follows the last needed row is never read
+
+namespace infeed {
+namespace {
+
+constexpr std::uint8_t kGray = 128;
+constexpr std::uint64_t kLenientShare = 64;  // a lenient decode wants at least 1/64 of the picture's least bytes
+
+const char* advice(DecodeFault fault) {
+  switch (fault) {
+    case DecodeFault::kUnsupported: return "Re-encode it as baseline 8-bit JPEG.";
+    case DecodeFault::kTooLarge: return "Leave it out, or make it smaller.";
+    case DecodeFault::kBadHeader: return "Replace the file.";
+    default: return "Replace the file, or set allow_truncated to keep the part that is there.";
+  }
+}
+
+[[noreturn]] void throw_failure(const JpegHandle& handle) {
+  const JpegFailure& failure = handle.failure;
+  const std::string place =
+      failure.row < 0 ? std::string("in the header")
+                      : fmt::format("at row {} of {}", failure.row, static_cast<int>(handle.codec.output_height));
+  const std::string what = fmt::format("{} JPEG, {}, byte {} of {}: {}. ", to_string(failure.fault), place,
+                                       failure.byte, handle.bytes.size(), failure.text);
+  if (failure.out_of_memory) throw MemoryError(what + "Lower num_workers or max_pixels.");
+  throw DecodeError(failure.fault, what + advice(failure.fault));
+}
+
+void check_least_bytes(const JpegHandle& handle, bool lenient) {
+  const std::uint64_t least = jpeg_least_bytes(handle) / (lenient ? kLenientShare : 1);
+  if (handle.bytes.size() >= least) return;
+  throw DecodeError(DecodeFault::kTruncated,
+                    fmt::format("truncated JPEG: {} x {} pixels take at least {} bytes, the file has {}. Replace it.",
+                                handle.codec.image_width, handle.codec.image_height, least, handle.bytes.size()));
+}
+
+void fill_gray(PixelBuffer& buffer, int first_row, int num_rows) {
+  for (int y = first_row; y < num_rows; ++y) {
+    std::memset(buffer.row(y), kGray, static_cast<std::size_t>(buffer.stride()));
+  }
+}
+
+}  // namespace
+
+struct JpegSource::State {
+  JpegHandle handle{};
+  DecodeOptions options;
+  bool fresh = false;  // the header is read, no row is
+
+  void read_header(std::span<const std::byte> bytes) {
+    fresh = false;
+    if (!jpeg_open(handle, bytes, !options.allow_truncated)) throw_failure(handle);
+    fresh = true;
+  }
+
+  PixelWindow read_window(const JpegPlan& plan, PixelBuffer& buffer) {
+    const Window& decoded = plan.decoded;
+    if (!jpeg_begin(handle, plan.scale_num, decoded.x, decoded.width)) throw_failure(handle);
+    const int columns = static_cast<int>(handle.crop_width);
+    buffer.resize(columns, decoded.height);
+    if (!jpeg_read_rows(handle, decoded.y, decoded.height, buffer.row(0), buffer.stride())) {
+      if (!options.allow_truncated || handle.failure.out_of_memory) throw_failure(handle);
+      fill_gray(buffer, std::max(0, static_cast<int>(handle.codec.output_scanline) - decoded.y), decoded.height);
+    } else if (handle.codec.out_color_space == JCS_CMYK) {
+      for (int y = 0; y < decoded.height; ++y) cmyk_to_rgbx(buffer.row(y), columns);
+    }
+    PixelWindow result;
+    const int first_column = static_cast<int>(handle.crop_x);
+    result.pixels = buffer.row(plan.window.y - decoded.y) + std::ptrdiff_t{4} * (plan.window.x - first_column);
+    result.stride = buffer.stride();
+    return result;
+  }
+};
+
+JpegSource::JpegSource() : state_(std::make_unique<State>()) {}
+JpegSource::~JpegSource() { jpeg_close(state_->handle); }
+
+StoredInfo JpegSource::open(std::span<const std::byte> bytes, const DecodeOptions& options) {
+  state_->options = options;
+  state_->read_header(bytes);
+  const jpeg_decompress_struct& codec = state_->handle.codec;
+  check_picture_size("JPEG", codec.image_width, codec.image_height, options.max_pixels);
+  check_least_bytes(state_->handle, options.allow_truncated);
+  return {static_cast<int>(codec.image_width), static_cast<int>(codec.image_height),
+          options.orient ? tiff_orientation(find_jpeg_exif(bytes)) : 1};
+}
+
+PixelWindow JpegSource::decode(const Window& window, int out_width, int out_height, PixelBuffer& buffer) {
+  JpegHandle& handle = state_->handle;
+  if (!state_->fresh) state_->read_header(handle.bytes);
+  const JpegPlan plan =
+      plan_jpeg(static_cast<int>(handle.codec.image_width), static_cast<int>(handle.codec.image_height), window,
+                out_width, out_height, state_->options.exact);
+  state_->fresh = false;
+  PixelWindow result = state_->read_window(plan, buffer);
+  jpeg_close(handle);  // gives coefficient arrays back at once; what follows the last needed row stays unread
+  result.width = plan.window.width;
+  result.height = plan.window.height;
+  result.x0 = plan.window.x;
+  result.y0 = plan.window.y;
+  result.scale_num = plan.scale_num;
+  result.full_width = plan.full_width;
+  result.full_height = plan.full_height;
+  return result;
+}
+
+}  // namespace infeed
