@@ -1,0 +1,124 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "infeed/base/error.h"
+#include "loader/engine.h"
+
+namespace infeed {
+
+// Arms as many batches as the depth, the slots and the memory allow.
+void Loader::Engine::top_up() {
+  drain_cancelled();
+  bool armed = false;
+  while (!feed_dry_ && std::cmp_less(in_flight_.size(), settings_.depth)) {
+    if (!unarmed_) {
+      Work work;
+      if (!feed_->next(work)) {
+        feed_dry_ = true;
+        break;
+      }
+      unarmed_ = std::move(work);
+    }
+    if (!arm(*unarmed_)) break;
+    unarmed_.reset();
+    armed = true;
+  }
+  if (armed) pool_->notify(memory_->ring().open_runs());
+}
+
+bool Loader::Engine::arm(const Work& work) {
+  Ring& ring = memory_->ring();
+  if (!has_room()) return false;
+  Order order;
+  order.seq = next_seq_;
+  order.epoch = epoch_;
+  order.number = work.number;
+  order.indices = work.indices;
+  order.rows = work.rows;
+  order.whole = settings_.whole;
+  if (work.shard >= 0) {
+    order.shard = work.shard;
+    order.num_shards = static_cast<int>(stream_shards());
+    order.first_row = work.begin;
+    order.assigned = claimant_of_shard(work.shard);
+  }
+  if (!settings_.whole) {
+    order.extent = ring.acquire_extent();
+    if (order.extent == kNoExtent) return false;
+    memory_->touch(order.extent, settings_.layout->nbytes(work.rows));
+  }
+  const int slot = ring.arm(order);
+  if (slot < 0) {
+    if (order.extent != kNoExtent) ring.release_extent(order.extent);
+    return false;
+  }
+  ++next_seq_;
+  in_flight_.push_back({.slot = slot, .work = work});
+  return true;
+}
+
+std::int64_t Loader::Engine::stream_shards() const noexcept {
+  return options_.stream_shards > 0 ? options_.stream_shards : std::max(1, options_.num_workers);
+}
+
+// The first thread of the shard's own worker: it keeps the shard's reader open.
+int Loader::Engine::claimant_of_shard(int shard) const {
+  const int workers = std::max(1, pool_->num_workers());
+  for (int step = 0; step < workers; ++step) {
+    const int worker = (shard + step) % workers;
+    if (!lost_[static_cast<std::size_t>(worker)]) return worker * options_.threads_per_worker;
+  }
+  return kAnyone;
+}
+
+std::uint64_t Loader::Engine::batch_estimate() const noexcept {
+  return std::max(settings_.batch_bytes, largest_batch_);
+}
+
+// True if one more batch may be armed. Throws MemoryError where waiting cannot help: the user holds what is missing.
+bool Loader::Engine::has_room() const {
+  Ring& ring = memory_->ring();
+  const int spare = compactor_ ? 1 : 0;
+  const auto pending = in_flight_.size() + cancelled_.size();
+  const int unbound = settings_.whole ? static_cast<int>(pending) : 0;
+  const bool waiting_helps = pending > 0;
+  if (ring.free_extents() <= unbound + spare) {
+    if (waiting_helps) return false;
+    throw MemoryError(fmt::format("all {} extents are taken: {} batches are held. Drop some of them.",
+                                  ring.config().num_extents, memory_->held()));
+  }
+  const std::uint64_t one = batch_estimate();
+  const auto held = static_cast<std::uint64_t>(memory_->held());
+  if (settings_.memory_limit > 0) {
+    const std::uint64_t used = (held + pending) * one;
+    if (used + one <= settings_.memory_limit) return true;
+    if (waiting_helps) return false;
+    throw MemoryError(fmt::format(
+        "{} batches of {:.1f} MiB are held and fill the memory_limit of {:.0f} MiB. Drop some of them, or raise "
+        "memory_limit.",
+        held, static_cast<double>(one) / (1 << 20), static_cast<double>(settings_.memory_limit) / (1 << 20)));
+  }
+  if (one == 0 || !memory_->next_is_cold()) return true;
+  const MachineLimits limits = read_machine_limits();
+  if (!limits.memory_left || *limits.memory_left >= one) return true;
+  if (waiting_helps) return false;
+  throw MemoryError(fmt::format(
+      "one more batch of {:.1f} MiB does not fit: {} leaves {:.0f} MiB, {} batches are held. Drop some of them.",
+      static_cast<double>(one) / (1 << 20), limits.memory_source, static_cast<double>(*limits.memory_left) / (1 << 20),
+      held));
+}
+
+// Slots of a dropped epoch come home when their last run ends.
+void Loader::Engine::drain_cancelled() {
+  Ring& ring = memory_->ring();
+  std::erase_if(cancelled_, [&](int slot) {
+    if (!ring.ready(slot)) return false;
+    const SlotResult result = ring.take(slot);
+    if (result.extent != kNoExtent) ring.release_extent(result.extent);
+    return true;
+  });
+}
+
+}  // namespace infeed

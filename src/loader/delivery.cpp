@@ -1,0 +1,133 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "batch/reader.h"
+#include "infeed/base/error.h"
+#include "loader/engine.h"
+#include "worker/fault.h"
+
+namespace infeed {
+
+std::optional<Batch> Loader::Engine::next_batch() {
+  std::optional<SourceBatch> source;
+  if (compactor_) {
+    source = compactor_->next([this] { return next_source(); },
+                              [this](const Work& work, int rows) { feed_->delivered(work, rows); });
+  } else {
+    source = next_source();
+  }
+  if (!source) return std::nullopt;
+  Batch batch = hand_out(std::move(*source));
+  top_up();  // the workers go on while the user computes
+  return batch;
+}
+
+// The next batch with samples, as the workers left it; nullopt at the end of the epoch.
+std::optional<SourceBatch> Loader::Engine::next_source() {
+  for (;;) {
+    top_up();
+    if (in_flight_.empty()) {
+      if (!unarmed_) return std::nullopt;
+      wait_for_a_drained_slot();
+      continue;
+    }
+    const std::size_t position = wait_for_ready();
+    SourceBatch source;
+    source.work = std::move(in_flight_[position].work);
+    source.result = memory_->ring().take(in_flight_[position].slot);
+    in_flight_.erase(in_flight_.begin() + static_cast<std::ptrdiff_t>(position));
+    if (source.result.extent != kNoExtent) memory_->touch(source.result.extent, source.result.nbytes);
+    largest_batch_ = std::max<std::uint64_t>(largest_batch_, source.result.nbytes);
+    if (source.work.shard >= 0) {
+      feed_->taken(source.work, source.result.rows, source.result.shard_ended);
+      feed_dry_ = false;  // a shard may have more, though another ended
+    }
+    look_at_reports(source);
+    const bool dropped = stream_ && options_.drop_last && source.result.rows < source.work.rows;
+    if (compactor_) return source;
+    feed_->delivered(source.work, stream_ ? source.result.rows : source.work.rows);
+    if (!source.good.empty() && !dropped) return source;
+    if (source.result.extent != kNoExtent) memory_->ring().release_extent(source.result.extent);
+  }
+}
+
+// Raises what on_error says, lists the rest, and tells the rows that hold samples.
+void Loader::Engine::look_at_reports(SourceBatch& source) {
+  std::vector<bool> skipped(static_cast<std::size_t>(std::max(source.result.rows, source.work.rows)), false);
+  const RowReport* raised = nullptr;
+  for (const RowReport& report : source.result.reports) {
+    if (report.fault == RowFault::kRaised) {
+      if (!raised || report.row < raised->row) raised = &report;
+      continue;
+    }
+    const bool in_batch = report.row >= 0 && std::cmp_less(report.row, skipped.size());
+    if (report.fault == RowFault::kSkipped && in_batch) skipped[static_cast<std::size_t>(report.row)] = true;
+    const bool known = in_batch && std::cmp_less(report.row, source.result.indices.size());
+    const std::lock_guard lock(stats_mutex_);
+    recorder_.faulty(report, known ? source.result.indices[static_cast<std::size_t>(report.row)] : -1,
+                     describe_sample(report.index));
+  }
+  if (raised) {
+    const std::string where = raised->row < 0 ? fmt::format("batch {}", source.work.number)
+                                              : fmt::format("sample {} of batch {}", raised->index, source.work.number);
+    const RowReport report = *raised;
+    if (source.result.extent != kNoExtent) memory_->ring().release_extent(source.result.extent);
+    feed_->delivered(source.work, stream_ ? source.result.rows : source.work.rows);
+    throw_fault(report.error_code,
+                fmt::format("{} (worker {}): {}", where, report.claimant / options_.threads_per_worker, report.text));
+  }
+  // With a collate the worker left skipped rows out itself.
+  const bool in_place = settings_.layout.has_value();
+  for (int row = 0; row < source.result.rows; ++row) {
+    if (!in_place || !skipped[static_cast<std::size_t>(row)]) source.good.push_back(row);
+  }
+}
+
+// Moves rows up over skipped ones, in place.
+void Loader::Engine::close_gaps(SourceBatch& source) const {
+  std::byte* extent = memory_->arena().extent(source.result.extent);
+  for (std::size_t to = 0; to < source.good.size(); ++to) {
+    const auto from = static_cast<std::size_t>(source.good[to]);
+    if (from == to) continue;
+    for (std::size_t field = 0; field < settings_.layout->schema().size(); ++field) {
+      const std::size_t row_bytes = settings_.layout->row_bytes(field);
+      std::byte* base = extent + settings_.layout->offset(field);
+      std::memcpy(base + to * row_bytes, base + from * row_bytes, row_bytes);
+    }
+    source.result.indices[to] = source.result.indices[from];
+  }
+  source.result.rows = static_cast<int>(source.good.size());
+}
+
+Batch Loader::Engine::hand_out(SourceBatch source) {
+  if (std::cmp_less(source.good.size(), source.result.rows)) close_gaps(source);
+  const int extent = source.result.extent;
+  std::byte* bytes = memory_->arena().extent(extent);
+  std::vector<NamedArray> arrays;
+  try {
+    arrays = settings_.layout ? settings_.layout->arrays(bytes, source.result.rows)
+                              : read_batch({bytes, std::min(source.result.nbytes, memory_->arena().extent_bytes())});
+  } catch (...) {
+    memory_->ring().release_extent(extent);
+    throw;
+  }
+  source.result.indices.resize(static_cast<std::size_t>(source.result.rows));
+  // The last extents serve the batches to come: what is held from here on is copied.
+  const bool scarce = memory_->ring().free_extents() < settings_.depth + 2;
+  std::shared_ptr<void> owner = scarce ? memory_->copy_out(extent, arrays) : memory_->lend(extent);
+  memory_->trim();
+  const std::uint64_t number = settings_.in_order ? delivered_ : source.work.number;
+  ++delivered_;
+  const std::lock_guard lock(stats_mutex_);
+  recorder_.handed_out(source.result.rows, scarce);
+  return Batch(std::move(arrays), std::move(source.result.indices), epoch_, number, std::move(owner));
+}
+
+std::string Loader::Engine::describe_sample(std::int64_t index) const {
+  return dataset_ && index >= 0 && index < dataset_->size() ? dataset_->describe(index) : std::string();
+}
+
+}  // namespace infeed

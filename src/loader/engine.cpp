@@ -1,0 +1,262 @@
+#include "loader/engine.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "infeed/base/error.h"
+#include "infeed/sampler/random.h"
+#include "infeed/sampler/sequential.h"
+#include "memory/fork_watch.h"
+
+namespace infeed {
+namespace {
+
+constexpr int kStateVersion = 1;
+constexpr int kExtents = 1024;
+
+}  // namespace
+
+Loader::Engine::Engine(const Dataset* dataset, const Stream* stream, LoaderOptions options)
+    : dataset_(dataset), stream_(stream), options_(std::move(options)) {
+  check_options(options_, stream_ != nullptr);
+  const Schema& schema = dataset_ ? dataset_->schema() : stream_->schema();
+  make_feed();
+  settings_ = make_settings(options_, schema, stream_ != nullptr, feed_->max_batch_size(), read_machine_limits());
+  start_workers(schema);
+}
+
+void Loader::Engine::make_feed() {
+  if (stream_) {
+    const int shards = options_.stream_shards > 0 ? options_.stream_shards : std::max(1, options_.num_workers);
+    feed_ = std::make_unique<StreamFeed>(shards, options_.batch_size, options_.drop_last, stream_->size());
+    return;
+  }
+  const std::int64_t size = dataset_->size();
+  if (size < 0) throw ConfigError(fmt::format("the dataset's size() is {}.", size));
+  if (options_.batch_sampler) {
+    feed_ = std::make_unique<BatchFeed>(*options_.batch_sampler, size);
+    return;
+  }
+  if (!options_.sampler && options_.shuffle)
+    own_sampler_ = std::make_unique<RandomSampler>(size, RandomSamplerOptions{.seed = options_.seed});
+  if (!options_.sampler && !options_.shuffle) own_sampler_ = std::make_unique<SequentialSampler>(size);
+  Sampler& sampler = options_.sampler ? *options_.sampler : *own_sampler_;
+  // With on_error skip the compactor cuts the batches, so it drops the last one.
+  const bool drop_last = options_.drop_last && options_.on_error != OnError::kSkip;
+  feed_ = std::make_unique<SamplerFeed>(sampler, size, options_.batch_size, drop_last);
+}
+
+void Loader::Engine::start_workers(const Schema& /*schema*/) {
+  RingConfig ring;
+  ring.num_slots = settings_.num_slots;
+  ring.max_rows = settings_.max_rows;
+  ring.max_claimants = settings_.max_workers * options_.threads_per_worker;
+  ring.num_extents = kExtents;
+  Arena arena = Arena::create({.control_bytes = Ring::bytes(ring),
+                               .extent_bytes = settings_.extent_bytes,
+                               .num_extents = kExtents,
+                               .min_extents = settings_.depth + 3});
+  ring.num_extents = arena.num_extents();
+  memory_ = std::make_shared<BatchMemory>(std::move(arena), ring);
+  plan_ = {.dataset = dataset_,
+           .stream = stream_,
+           .collate = options_.collate.get(),
+           .layout = settings_.layout ? &*settings_.layout : nullptr,
+           .seed = options_.seed,
+           .max_rows = settings_.max_rows,
+           .on_error = fault_policy(options_.on_error)};
+  if (options_.on_error == OnError::kSkip && settings_.layout && !stream_ && !options_.batch_sampler)
+    compactor_ = std::make_unique<Compactor>(memory_, *settings_.layout, options_.drop_last);
+  const PoolOptions pool{.kind = settings_.kind,
+                         .num_workers = options_.num_workers,
+                         .threads_per_worker = options_.threads_per_worker,
+                         .spin_us = settings_.spin_us,
+                         .ready_eventfd = ready_.fd(),
+                         .worker_init = options_.worker_init,
+                         .worker_init_name = options_.worker_init_name,
+                         .cpu_affinity = options_.cpu_affinity,
+                         .worker_executable = options_.worker_executable};
+  pool_ = WorkerPool::start(pool, memory_->ring(), memory_->arena(), plan_);
+  lost_.assign(static_cast<std::size_t>(settings_.max_workers), false);
+  note_processes();
+}
+
+Loader::Engine::~Engine() {
+  if (!memory_->ours()) {
+    pool_->abandon_in_child();
+    return;
+  }
+  closing_ = true;
+  const std::lock_guard lock(mutex_);  // a next() on another thread leaves first
+  if (compactor_) compactor_->clear();
+}
+
+void Loader::Engine::check_usable() const {
+  if (!memory_->ours())
+    throw ConfigError(
+        "this loader belongs to the process that made it; in a forked child it is inert. Make a loader after the "
+        "fork.");
+  if (closing_) throw WorkerError("the loader was destroyed while next() waited.");
+  if (!fatal_.empty()) throw WorkerError(fatal_);
+}
+
+std::optional<Batch> Loader::Engine::next() {
+  if (!memory_->ours()) check_usable();  // the lock may be held by a thread that this child does not have
+  const std::lock_guard lock(mutex_);
+  check_usable();
+  {
+    const std::lock_guard stats(stats_mutex_);
+    recorder_.next_called();
+  }
+  if (!in_epoch_) begin_epoch();
+  std::optional<Batch> batch = next_batch();
+  started_ = batch.has_value();
+  if (!batch) {
+    in_epoch_ = false;
+    ++epoch_;
+  }
+  return batch;
+}
+
+void Loader::Engine::begin_epoch() {
+  feed_->start_epoch(epoch_);
+  delivered_ = 0;
+  feed_dry_ = false;
+  in_epoch_ = true;
+}
+
+void Loader::Engine::reset() {
+  const std::lock_guard lock(mutex_);
+  if (!in_epoch_) return;
+  drop_epoch();
+  ++epoch_;
+}
+
+void Loader::Engine::set_epoch(std::uint64_t epoch) {
+  const std::lock_guard lock(mutex_);
+  drop_epoch();
+  epoch_ = epoch;
+}
+
+void Loader::Engine::drop_epoch() {
+  if (compactor_) compactor_->clear();
+  for (const InFlight& flight : in_flight_) {
+    memory_->ring().cancel(flight.slot);
+    cancelled_.push_back(flight.slot);
+  }
+  in_flight_.clear();
+  unarmed_.reset();
+  in_epoch_ = started_ = false;
+  drain_cancelled();
+}
+
+std::uint64_t Loader::Engine::epoch() const {
+  const std::lock_guard lock(mutex_);
+  return epoch_;
+}
+
+bool Loader::Engine::started() const {
+  const std::lock_guard lock(mutex_);
+  return started_;
+}
+
+State Loader::Engine::state_dict() const {
+  const std::lock_guard lock(mutex_);
+  State state;
+  state.set("version", kStateVersion);
+  state.set("epoch", epoch_);
+  state.set("seed", options_.seed);
+  state.set("batch_size", feed_->max_batch_size());
+  if (dataset_) state.set("dataset_size", dataset_->size());
+  state.set("in_epoch", in_epoch_);
+  if (!in_epoch_) return state;
+  state.set("batches", delivered_);
+  State position;
+  feed_->save(position);
+  state.set("position", position);
+  return state;
+}
+
+void Loader::Engine::load_state_dict(const State& state) {
+  const std::lock_guard lock(mutex_);
+  check_usable();
+  const auto expect = [&](const char* key, std::int64_t ours) {
+    const std::int64_t saved = state.get_int(key);
+    if (saved != ours) throw StateError(fmt::format("the state's {} is {}, this loader's is {}.", key, saved, ours));
+  };
+  expect("version", kStateVersion);
+  expect("batch_size", feed_->max_batch_size());
+  if (dataset_) expect("dataset_size", dataset_->size());
+  if (state.get_uint("seed") != options_.seed)
+    throw StateError(fmt::format("the state's seed is {}, this loader's is {}: batches would differ.",
+                                 state.get_uint("seed"), options_.seed));
+  const std::uint64_t epoch = state.get_uint("epoch");
+  const bool in_epoch = state.get_bool("in_epoch");
+  const std::uint64_t batches = in_epoch ? state.get_uint("batches") : 0;
+  drop_epoch();
+  epoch_ = epoch;
+  if (!in_epoch) return;
+  feed_->load(state.get_state("position"));
+  delivered_ = batches;
+  feed_dry_ = false;
+  in_epoch_ = true;
+}
+
+void Loader::Engine::set_num_workers(int num_workers) {
+  const std::lock_guard lock(mutex_);
+  check_usable();
+  if (settings_.kind == WorkerKind::kInline)
+    throw ConfigError("an inline loader has no workers to change. Make it with num_workers of 1 or more.");
+  if (num_workers < 1 || num_workers > settings_.max_workers)
+    throw ConfigError(
+        fmt::format("num_workers is {}; between 1 and {} are possible here.", num_workers, settings_.max_workers));
+  const int before = pool_->num_workers();
+  pool_->resize(num_workers);
+  for (int worker = num_workers; worker < before; ++worker) {
+    lost_[static_cast<std::size_t>(worker)] = false;
+    for (int thread = 0; thread < options_.threads_per_worker; ++thread)
+      memory_->ring().reassign(worker * options_.threads_per_worker + thread, kAnyone);
+  }
+  memory_->ring().ring_workers(true);
+  pool_->notify(memory_->ring().open_runs());
+  note_processes();
+}
+
+int Loader::Engine::num_workers() const {
+  const std::lock_guard lock(mutex_);
+  return pool_->num_workers();
+}
+
+void Loader::Engine::note_processes() {
+  const std::lock_guard lock(stats_mutex_);
+  processes_ = {getpid()};
+  num_workers_for_stats_ = pool_->num_workers();
+  for (const pid_t pid : pool_->pids()) processes_.push_back(pid);
+}
+
+std::vector<ClaimantStats> Loader::Engine::counters() const {
+  std::vector<ClaimantStats> now;
+  const int claimants = settings_.max_workers * options_.threads_per_worker;
+  for (int claimant = 0; claimant < claimants; ++claimant) now.push_back(memory_->ring().stats(claimant));
+  return now;
+}
+
+LoaderStats Loader::Engine::stats() const {
+  LoaderStats stats;
+  const std::lock_guard lock(stats_mutex_);
+  recorder_.fill(stats, counters(), num_workers_for_stats_, options_.threads_per_worker);
+  stats.pss_bytes = read_pss(processes_);
+  stats.arena_bytes = memory_->arena().committed_bytes();
+  stats.batches_held = memory_->held();
+  return stats;
+}
+
+void Loader::Engine::reset_stats() {
+  const std::lock_guard lock(stats_mutex_);
+  recorder_.reset(counters());
+}
+
+}  // namespace infeed

@@ -1,0 +1,122 @@
+#pragma once
+/// The consumer's side of a loader: arms slots from the feed, takes ready ones, hands batches out, looks after the
+/// workers.
+
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "infeed/loader/loader.h"
+#include "loader/batch_memory.h"
+#include "loader/compactor.h"
+#include "loader/event_fd.h"
+#include "loader/feed.h"
+#include "loader/recorder.h"
+#include "loader/settings.h"
+#include "worker/pool.h"
+
+namespace infeed {
+
+/// Threads: every public call locks; next() holds the lock while it waits.
+class Loader::Engine {
+ public:
+  Engine(const Dataset* dataset, const Stream* stream, LoaderOptions options);
+  ~Engine();
+
+  std::optional<Batch> next();
+  void reset();
+  void set_epoch(std::uint64_t epoch);
+  [[nodiscard]] std::uint64_t epoch() const;
+  [[nodiscard]] std::optional<std::int64_t> size() const { return feed_->size(); }
+  [[nodiscard]] State state_dict() const;
+  void load_state_dict(const State& state);
+  void set_num_workers(int num_workers);
+  [[nodiscard]] int num_workers() const;
+  [[nodiscard]] LoaderStats stats() const;
+  void reset_stats();
+  /// True once a batch of the running epoch was handed out (since it began or was loaded).
+  [[nodiscard]] bool started() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  struct InFlight {
+    int slot = 0;
+    Work work;
+  };
+
+  // engine.cpp: making, epochs, state
+  void make_feed();
+  void start_workers(const Schema& schema);
+  void check_usable() const;
+  void begin_epoch();
+  void drop_epoch();
+  void note_processes();
+  [[nodiscard]] std::vector<ClaimantStats> counters() const;
+
+  // arming.cpp: from the feed to the slots
+  void top_up();
+  [[nodiscard]] bool arm(const Work& work);
+  [[nodiscard]] bool has_room() const;
+  [[nodiscard]] std::uint64_t batch_estimate() const noexcept;
+  [[nodiscard]] int claimant_of_shard(int shard) const;
+  [[nodiscard]] std::int64_t stream_shards() const noexcept;
+  void drain_cancelled();
+
+  // delivery.cpp: from the slots to the user
+  std::optional<Batch> next_batch();
+  std::optional<SourceBatch> next_source();
+  Batch hand_out(SourceBatch source);
+  void look_at_reports(SourceBatch& source);
+  void close_gaps(SourceBatch& source) const;
+  [[nodiscard]] std::string describe_sample(std::int64_t index) const;
+
+  // waiting.cpp: until a slot is ready, or something is wrong
+  [[nodiscard]] std::size_t wait_for_ready();
+  void wait_for_a_drained_slot();
+  [[nodiscard]] std::optional<std::size_t> find_ready() const;
+  [[nodiscard]] bool spin_for_ready() const;
+  void block(std::optional<Clock::time_point> deadline);
+  void bury_the_dead();
+  void bury(const Death& death);
+  void check_starts();
+  [[noreturn]] void throw_timeout() const;
+
+  mutable std::mutex mutex_;        ///< all below but what stats_mutex_ guards
+  mutable std::mutex stats_mutex_;  ///< recorder_, processes_
+  const Dataset* dataset_;
+  const Stream* stream_;
+  LoaderOptions options_;
+  std::unique_ptr<Sampler> own_sampler_;
+  std::unique_ptr<Feed> feed_;
+  Settings settings_;
+  WorkPlan plan_;
+  EventFd ready_;
+  std::shared_ptr<BatchMemory> memory_;
+  std::unique_ptr<WorkerPool> pool_;
+  Recorder recorder_;
+  std::vector<std::int64_t> processes_;  ///< the loader's own and the workers'
+  int num_workers_for_stats_ = 0;
+  std::atomic<bool> closing_{false};      ///< the destructor waits for a next() on another thread to leave
+  std::unique_ptr<Compactor> compactor_;  ///< on_error skip, where batches stay full
+
+  std::uint64_t epoch_ = 0;
+  bool in_epoch_ = false;
+  bool started_ = false;
+  bool feed_dry_ = false;  ///< the feed has no more to arm, for now
+  std::uint64_t next_seq_ = 1;
+  std::uint64_t delivered_ = 0;      ///< batches of this epoch with the user
+  std::deque<InFlight> in_flight_;   ///< in the order of arming
+  std::vector<int> cancelled_;       ///< slots that drain
+  std::optional<Work> unarmed_;      ///< drawn from the feed, but no slot or memory was free
+  std::uint64_t largest_batch_ = 0;  ///< bytes, of gathered batches so far
+  int restarts_used_ = 0;
+  std::vector<bool> lost_;  ///< workers that died and were not replaced
+  std::string fatal_;       ///< why no batch can come any more
+};
+
+}  // namespace infeed

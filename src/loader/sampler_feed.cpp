@@ -1,0 +1,191 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "infeed/base/error.h"
+#include "loader/feed.h"
+
+namespace infeed {
+namespace {
+
+void check_range(std::span<const std::int64_t> indices, std::int64_t dataset_size, std::int64_t position) {
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    if (indices[i] >= 0 && indices[i] < dataset_size) continue;
+    throw IndexError(
+        fmt::format("the sampler yielded index {} at position {} of the epoch; the dataset has {} samples. Make the "
+                    "sampler for this dataset's size.",
+                    indices[i], position + static_cast<std::int64_t>(i), dataset_size));
+  }
+}
+
+}  // namespace
+
+void Feed::taken(const Work& /*work*/, int /*rows*/, bool /*shard_ended*/) {}
+
+SamplerFeed::SamplerFeed(Sampler& sampler, std::int64_t dataset_size, std::int64_t batch_size, bool drop_last)
+    : sampler_(sampler), dataset_size_(dataset_size), batch_size_(batch_size), drop_last_(drop_last) {}
+
+void SamplerFeed::start_epoch(std::uint64_t epoch) {
+  sampler_.start_epoch(epoch);
+  epoch_start_ = State();
+  sampler_.save(epoch_start_);
+  origin_ = drawn_ = cursor_ = 0;
+  next_number_ = 0;
+  at_end_ = false;
+  early_.clear();
+}
+
+bool SamplerFeed::next(Work& work) {
+  for (;;) {
+    if (at_end_) return false;
+    work.indices.resize(static_cast<std::size_t>(batch_size_));
+    const std::size_t got = sampler_.next(work.indices);
+    if (got > work.indices.size())
+      throw IndexError(fmt::format("the sampler says that it wrote {} indices into room for {}.", got, batch_size_));
+    work.indices.resize(got);
+    check(work.indices);
+    work.number = next_number_++;
+    work.begin = drawn_;
+    work.rows = static_cast<int>(got);
+    work.shard = -1;
+    drawn_ += static_cast<std::int64_t>(got);
+    if (std::cmp_less(got, batch_size_)) check_end();
+    if (got == 0 || (at_end_ && drop_last_ && std::cmp_less(got, batch_size_))) return false;
+    if (early_.count(work.begin) == 0) return true;  // else: delivered before the state was saved
+  }
+}
+
+void SamplerFeed::check(std::span<const std::int64_t> indices) const {
+  check_range(indices, dataset_size_, drawn_);
+  const auto size = sampler_.size();
+  if (size && drawn_ + static_cast<std::int64_t>(indices.size()) > *size)
+    throw IndexError(
+        fmt::format("the sampler's size() is {}, but it yielded {} indices. Mend its size() or its next().", *size,
+                    drawn_ + static_cast<std::int64_t>(indices.size())));
+}
+
+void SamplerFeed::check_end() {
+  at_end_ = true;
+  const auto size = sampler_.size();
+  if (size && drawn_ < *size)
+    throw IndexError(fmt::format(
+        "the sampler's size() is {}, but it ended after {} indices. Mend its size() or its next().", *size, drawn_));
+}
+
+void SamplerFeed::delivered(const Work& work, int rows) {
+  if (work.begin > cursor_) {
+    early_.insert(work.begin);
+  } else {
+    cursor_ = work.begin + rows;
+  }
+  while (!early_.empty() && *early_.begin() <= cursor_) {
+    const std::int64_t begin = *early_.begin();
+    early_.erase(early_.begin());
+    cursor_ = std::max(cursor_, std::min(begin + batch_size_, std::max(drawn_, begin)));
+  }
+}
+
+std::optional<std::int64_t> SamplerFeed::size() const {
+  const auto size = sampler_.size();
+  if (!size) return std::nullopt;
+  return drop_last_ ? *size / batch_size_ : (*size + batch_size_ - 1) / batch_size_;
+}
+
+void SamplerFeed::save(State& state) const {
+  state.set("kind", "sampler");
+  state.set("sampler", epoch_start_);
+  state.set("origin", origin_);
+  state.set("cursor", cursor_);
+  state.set("delivered_early", std::vector<std::int64_t>(early_.begin(), early_.end()));
+}
+
+void SamplerFeed::load(const State& state) {
+  if (state.get_string("kind") != "sampler")
+    throw StateError("the state is of another kind of loader (batch sampler or stream): load it there.");
+  const std::int64_t origin = state.get_int("origin");
+  const std::int64_t cursor = state.get_int("cursor");
+  if (origin < 0 || cursor < origin)
+    throw StateError(fmt::format("the state's position {} is before its origin {}.", cursor, origin));
+  epoch_start_ = state.get_state("sampler");
+  sampler_.load(epoch_start_);
+  const std::int64_t passed = sampler_.skip(cursor - origin);
+  if (passed != cursor - origin)
+    throw StateError(fmt::format("the saved position {} is past the sampler's end ({}).", cursor, origin + passed));
+  origin_ = origin;
+  drawn_ = cursor_ = cursor;
+  next_number_ = static_cast<std::uint64_t>(cursor / batch_size_);
+  at_end_ = false;
+  const auto early = state.get_ints("delivered_early");
+  early_ = std::set<std::int64_t>(early.begin(), early.end());
+}
+
+BatchFeed::BatchFeed(BatchSampler& sampler, std::int64_t dataset_size)
+    : sampler_(sampler), dataset_size_(dataset_size) {}
+
+void BatchFeed::start_epoch(std::uint64_t epoch) {
+  sampler_.start_epoch(epoch);
+  epoch_start_ = State();
+  sampler_.save(epoch_start_);
+  next_number_ = low_ = 0;
+  early_.clear();
+}
+
+bool BatchFeed::next(Work& work) {
+  for (;;) {
+    if (!sampler_.next(work.indices)) {
+      const auto size = sampler_.size();
+      if (size && std::cmp_less(next_number_, *size))
+        throw IndexError(
+            fmt::format("the batch sampler's size() is {}, but it ended after {} batches.", *size, next_number_));
+      return false;
+    }
+    const std::uint64_t number = next_number_++;
+    if (work.indices.empty() || std::cmp_greater(work.indices.size(), sampler_.max_batch_size()))
+      throw IndexError(fmt::format(
+          "batch {} of the batch sampler has {} indices; between 1 and its max_batch_size() of {} are possible.",
+          number, work.indices.size(), sampler_.max_batch_size()));
+    check_range(work.indices, dataset_size_, 0);
+    const auto size = sampler_.size();
+    if (size && std::cmp_greater_equal(number, *size))
+      throw IndexError(fmt::format("the batch sampler's size() is {}, but it yielded more batches.", *size));
+    work.number = number;
+    work.begin = static_cast<std::int64_t>(number);
+    work.rows = static_cast<int>(work.indices.size());
+    work.shard = -1;
+    if (early_.count(work.begin) == 0) return true;
+  }
+}
+
+void BatchFeed::delivered(const Work& work, int /*rows*/) {
+  early_.insert(static_cast<std::int64_t>(work.number));
+  while (!early_.empty() && std::cmp_equal(*early_.begin(), low_)) {
+    early_.erase(early_.begin());
+    ++low_;
+  }
+}
+
+void BatchFeed::save(State& state) const {
+  state.set("kind", "batch_sampler");
+  state.set("sampler", epoch_start_);
+  state.set("cursor", low_);
+  state.set("delivered_early", std::vector<std::int64_t>(early_.begin(), early_.end()));
+}
+
+void BatchFeed::load(const State& state) {
+  if (state.get_string("kind") != "batch_sampler")
+    throw StateError("the state is of another kind of loader (sampler or stream): load it there.");
+  epoch_start_ = state.get_state("sampler");
+  sampler_.load(epoch_start_);
+  const std::uint64_t cursor = state.get_uint("cursor");
+  std::vector<std::int64_t> dropped;
+  for (std::uint64_t i = 0; i < cursor; ++i) {
+    if (!sampler_.next(dropped))
+      throw StateError(fmt::format("the saved position, batch {}, is past the batch sampler's end ({}).", cursor, i));
+  }
+  next_number_ = low_ = cursor;
+  const auto early = state.get_ints("delivered_early");
+  early_ = std::set<std::int64_t>(early.begin(), early.end());
+}
+
+}  // namespace infeed

@@ -1,0 +1,184 @@
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include "infeed/base/error.h"
+#include "infeed/base/log.h"
+#include "loader/engine.h"
+#include "worker/fault.h"
+
+namespace infeed {
+namespace {
+
+// A worker that was stopped between its last write and its ring rings nobody: no sleep is longer than this.
+constexpr std::chrono::milliseconds kLongestSleep{50};
+
+}  // namespace
+
+// Position in in_flight_ of a ready batch: the oldest, or, out of order, any.
+std::optional<std::size_t> Loader::Engine::find_ready() const {
+  const std::size_t candidates = settings_.in_order ? 1 : in_flight_.size();
+  for (std::size_t i = 0; i < candidates; ++i) {
+    if (!memory_->ring().ready(in_flight_[i].slot)) continue;
+    // Batches of one shard stay in order: the position to resume from is a row of the shard.
+    const int shard = in_flight_[i].work.shard;
+    const auto older = in_flight_.begin() + static_cast<std::ptrdiff_t>(i);
+    if (shard >= 0 &&
+        std::any_of(in_flight_.begin(), older, [&](const InFlight& flight) { return flight.work.shard == shard; }))
+      continue;
+    return i;
+  }
+  return std::nullopt;
+}
+
+std::size_t Loader::Engine::wait_for_ready() {
+  if (const auto ready = find_ready()) return *ready;
+  const Clock::time_point start = Clock::now();
+  std::optional<Clock::time_point> deadline;
+  if (options_.timeout_ms > 0) deadline = start + std::chrono::milliseconds(options_.timeout_ms);
+  std::optional<std::size_t> ready;
+  try {
+    for (;;) {
+      while (!(ready = find_ready()) && pool_->help()) {
+      }
+      if (ready || spin_for_ready()) ready = find_ready();
+      if (ready) break;
+      block(deadline);
+    }
+  } catch (...) {
+    const std::lock_guard lock(stats_mutex_);
+    recorder_.waited(Clock::now() - start);
+    throw;
+  }
+  const std::lock_guard lock(stats_mutex_);
+  recorder_.waited(Clock::now() - start);
+  return *ready;
+}
+
+bool Loader::Engine::spin_for_ready() const {
+  if (settings_.spin_us == 0) return false;
+  const Clock::time_point end = Clock::now() + std::chrono::microseconds(settings_.spin_us);
+  do {
+    for (int i = 0; i < 64; ++i) {
+      if (find_ready()) return true;
+      __builtin_ia32_pause();
+    }
+  } while (Clock::now() < end);
+  return false;
+}
+
+// Sleeps until a batch is full, a worker died, or the longest sleep is over; then sees to whatever it was.
+void Loader::Engine::block(std::optional<Clock::time_point> deadline) {
+  if (closing_) throw WorkerError("the loader was destroyed while next() waited.");
+  const Clock::time_point now = Clock::now();
+  if (deadline && now >= *deadline) throw_timeout();
+  std::chrono::milliseconds sleep = kLongestSleep;
+  if (deadline) sleep = std::min(sleep, std::chrono::ceil<std::chrono::milliseconds>(*deadline - now));
+
+  std::vector<pollfd> fds{{.fd = ready_.fd(), .events = POLLIN, .revents = 0}};
+  for (const int fd : pool_->death_fds()) fds.push_back({.fd = fd, .events = POLLIN, .revents = 0});
+  Ring& ring = memory_->ring();
+  ring.begin_wait();
+  const bool drained = std::any_of(cancelled_.begin(), cancelled_.end(), [&](int slot) { return ring.ready(slot); });
+  int woken = 0;
+  const bool sleeps = !drained && (in_flight_.empty() || !find_ready());
+  if (sleeps) woken = ::poll(fds.data(), fds.size(), static_cast<int>(sleep.count()));
+  ring.end_wait();
+  if (fds[0].revents != 0) ready_.drain();
+  const bool died = std::any_of(fds.begin() + 1, fds.end(), [](const pollfd& fd) { return fd.revents != 0; });
+  if (died) bury_the_dead();
+  if (sleeps && woken <= 0) check_starts();
+}
+
+// Every slot drains after a dropped epoch: room comes when a worker finishes the run in its hands.
+void Loader::Engine::wait_for_a_drained_slot() {
+  const std::size_t before = cancelled_.size();
+  while (cancelled_.size() == before && before > 0) {
+    if (!pool_->help()) block(std::nullopt);
+    drain_cancelled();
+  }
+}
+
+void Loader::Engine::bury_the_dead() {
+  for (const Death& death : pool_->reap()) bury(death);
+}
+
+void Loader::Engine::bury(const Death& death) {
+  Ring& ring = memory_->ring();
+  const int first = death.worker_id * options_.threads_per_worker;
+  std::string doing = "between samples";
+  for (int claimant = first; claimant < first + options_.threads_per_worker; ++claimant) {
+    if (ring.start_error_code(claimant) != 0) check_starts();
+    const ClaimantStats last = ring.stats(claimant);
+    if (last.index >= 0) {
+      const std::string name = describe_sample(last.index);
+      doing = fmt::format("at sample {}{} of batch {}", last.index, name.empty() ? "" : fmt::format(" ({})", name),
+                          last.batch);
+    }
+    ring.bury(claimant);
+  }
+  const std::string how = death.signal != 0 ? fmt::format("was killed by SIG{}",
+                                                          sigabbrev_np(death.signal) ? sigabbrev_np(death.signal) : "?")
+                                            : fmt::format("exited with code {}", death.exit_code);
+  const std::string what = fmt::format("worker {} (pid {}) {} {}", death.worker_id, death.pid, how, doing);
+  if (restarts_used_ < settings_.max_restarts) {
+    ++restarts_used_;
+    pool_->restart(death.worker_id);
+    log(LogLevel::kWarning, fmt::format("{}; restart {} of {}.", what, restarts_used_, settings_.max_restarts));
+    {
+      const std::lock_guard lock(stats_mutex_);
+      recorder_.restarted(death.worker_id);
+    }
+    note_processes();
+    ring.ring_workers(true);
+    return;
+  }
+  lost_[static_cast<std::size_t>(death.worker_id)] = true;
+  for (int claimant = first; claimant < first + options_.threads_per_worker; ++claimant)
+    ring.reassign(claimant, kAnyone);
+  ring.ring_workers(true);
+  const std::string hint = death.signal == SIGKILL
+                               ? fmt::format(" Likely out of memory: lower num_workers ({}) or prefetch ({}).",
+                                             pool_->num_workers(), settings_.depth)
+                               : "";
+  const std::string message =
+      fmt::format("{}; restarts used: {} of {}.{}", what, restarts_used_, settings_.max_restarts, hint);
+  const auto workers = static_cast<std::ptrdiff_t>(pool_->num_workers());
+  if (std::count(lost_.begin(), lost_.begin() + workers, false) == 0) fatal_ = message;
+  throw WorkerError(message);
+}
+
+// A worker that could not start left the reason behind.
+void Loader::Engine::check_starts() {
+  const Ring& ring = memory_->ring();
+  const int claimants = pool_->num_workers() * options_.threads_per_worker;
+  for (int claimant = 0; claimant < std::max(claimants, 1); ++claimant) {
+    if (ring.start_error_code(claimant) == 0) continue;
+    fatal_ = fmt::format("worker {} could not start: {}", claimant / options_.threads_per_worker,
+                         ring.start_failure(claimant));
+    throw WorkerError(fatal_);
+  }
+}
+
+void Loader::Engine::throw_timeout() const {
+  const std::uint64_t number = in_flight_.empty() ? 0 : in_flight_.front().work.number;
+  const int claimants = settings_.max_workers * options_.threads_per_worker;
+  std::string who;
+  for (int claimant = 0; claimant < claimants; ++claimant) {
+    const ClaimantStats now = memory_->ring().stats(claimant);
+    if (now.pid == 0 || now.index < 0 || now.batch != number) continue;
+    const std::string name = describe_sample(now.index);
+    who += fmt::format("{}worker {} (pid {}) at sample {}{}", who.empty() ? "" : ", ",
+                       claimant / options_.threads_per_worker, now.pid, now.index,
+                       name.empty() ? "" : fmt::format(" ({})", name));
+  }
+  throw TimeoutError(fmt::format(
+      "batch {} was not ready within timeout_ms {}; it waits for {}. Raise timeout_ms, or look at that sample.", number,
+      options_.timeout_ms, who.empty() ? "a worker to begin it" : who));
+}
+
+}  // namespace infeed
