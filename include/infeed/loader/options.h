@@ -52,9 +52,9 @@ struct LoaderOptions {
   /// A RandomSampler with `seed` instead of a SequentialSampler. Default false. Excludes sampler and batch_sampler.
   bool shuffle = false;
   /// Order of the samples. Excludes batch_sampler.
-  std::unique_ptr<Sampler> sampler;
+  std::unique_ptr<Sampler> sampler = nullptr;
   /// Composition of the batches. Excludes batch_size, shuffle, sampler and drop_last.
-  std::unique_ptr<BatchSampler> batch_sampler;
+  std::unique_ptr<BatchSampler> batch_sampler = nullptr;
   /// Leaves out a last batch that is not full. Default false.
   bool drop_last = false;
   /// Of the shuffle and of all transforms. Default 0.
@@ -72,7 +72,7 @@ struct LoaderOptions {
   /// Batches come in the sampler's order (default) or as they are ready.
   bool in_order = true;
   /// Rows to arrays for variable fields (pad, ragged, your own). Null: rows are stacked.
-  std::shared_ptr<const Collate> collate;
+  std::shared_ptr<const Collate> collate = nullptr;
   /// Shards of a Stream. Default 0: max(1, num_workers). It fixes the order: keep it to change num_workers without
   /// changing batches.
   int stream_shards = 0;
@@ -84,13 +84,13 @@ struct LoaderOptions {
   int max_restarts = -1;
 
   /// Runs in each worker before its first sample; an exception there is a WorkerError at next(). Not with kSpawn.
-  std::function<void(const WorkerInfo&)> worker_init;
+  std::function<void(const WorkerInfo&)> worker_init = {};
   /// For kSpawn: a worker_init that the dataset's plugin registered under this name.
-  std::string worker_init_name;
+  std::string worker_init_name = {};
   /// CPUs for the workers: worker i is bound to cpu_affinity[i % size]. Default empty: the scheduler decides.
-  std::vector<int> cpu_affinity;
+  std::vector<int> cpu_affinity = {};
   /// Path of infeed-worker. Default empty: $INFEED_WORKER, then beside libinfeed.so.
-  std::string worker_executable;
+  std::string worker_executable = {};
 
   /// Bytes that batches in flight and held by the user may take together. Default 0: what the machine allows.
   std::uint64_t memory_limit = 0;
