@@ -1,0 +1,23 @@
+#pragma once
+/// Which instructions the pixel kernels use.
+
+#include <string_view>
+
+namespace infeed {
+
+enum class CpuLevel { kPortable = 0, kAVX2 = 1, kAVX512 = 2 };
+
+/// "portable", "avx2", "avx512".
+[[nodiscard]] std::string_view to_string(CpuLevel level) noexcept;
+
+/// The best level of this processor and build (avx512 asks for F, BW, DQ, VL and VNNI; avx2 for AVX2 and F16C).
+[[nodiscard]] CpuLevel best_cpu_level() noexcept;
+
+/// best_cpu_level(), lowered by the environment variable INFEED_CPU = portable | avx2 | avx512; read once. Throws
+/// ConfigError on another value, or on a level that this processor lacks.
+[[nodiscard]] CpuLevel cpu_level();
+
+/// What cpu_level() makes of a value of INFEED_CPU; empty: the best.
+[[nodiscard]] CpuLevel parse_cpu_level(std::string_view value);
+
+}  // namespace infeed

@@ -1,0 +1,130 @@
+#include "transform/resample.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/half.h"
+
+namespace infeed {
+namespace {
+
+constexpr int kBlock = 64;  // pixels whose sums stay in registers or the first cache level
+
+void vertical(const RowTaps& rows, Planes<std::int16_t> out) {
+  const int drop = rows.shift - kPlaneBits;
+  for (int x = 0; x < rows.width; x += kBlock) {
+    const int n = std::min(kBlock, rows.width - x) * 4;
+    std::int32_t sums[kBlock * 4];
+    for (int i = 0; i < n; ++i) sums[i] = 1 << (drop - 1);
+    for (int j = 0; j < rows.taps; ++j) {
+      const std::uint8_t* row = rows.pixels + j * rows.stride + std::ptrdiff_t{4} * x;
+      const std::int32_t weight = rows.weights[j];
+      for (int i = 0; i < n; ++i) sums[i] += row[i] * weight;
+    }
+    for (int c = 0; c < 3; ++c) {
+      std::int16_t* plane = out.row(c) + x;
+      for (int i = 0; 4 * i < n; ++i) plane[i] = static_cast<std::int16_t>(sums[4 * i + c] >> drop);
+    }
+  }
+}
+
+void horizontal(const TapTable& table, Planes<const std::int16_t> in, Planes<std::int32_t> out) {
+  for (int c = 0; c < 3; ++c) {
+    const std::int16_t* plane = in.row(c);
+    std::int32_t* sums = out.row(c);
+    for (int i = 0; i < table.outputs; ++i) {
+      const std::int16_t* taps = plane + table.start[static_cast<std::size_t>(i)];
+      const std::int16_t* weights = table.weights.data() + std::ptrdiff_t{i} * table.stride;
+      std::int32_t sum = 0;
+      for (int j = 0; j < table.taps; ++j) sum += taps[j] * weights[j];
+      sums[i] = sum;
+    }
+  }
+}
+
+void split(const std::uint8_t* pixels, int width, bool flip, Planes<std::int32_t> out) {
+  for (int c = 0; c < 3; ++c) {
+    std::int32_t* plane = out.row(c);
+    for (int i = 0; i < width; ++i) plane[i] = pixels[4 * (flip ? width - 1 - i : i) + c];
+  }
+}
+
+// One value of each format. Two float operations, not one: fused hardware would round otherwise.
+struct ToUInt8 {
+  using Type = std::uint8_t;
+  static Type at(std::int32_t sum, const Values& values, int) {
+    const int half = values.shift == 0 ? 0 : 1 << (values.shift - 1);
+    return static_cast<Type>((sum + half) >> values.shift);
+  }
+};
+struct ToFloat32 {
+  using Type = float;
+  static Type at(std::int32_t sum, const Values& values, int c) {
+    return static_cast<float>(sum) * values.mul[c] + values.add[c];
+  }
+};
+struct ToFloat16 {
+  using Type = std::uint16_t;
+  static Type at(std::int32_t sum, const Values& values, int c) {
+    return float_to_float16_portable(ToFloat32::at(sum, values, c));
+  }
+};
+struct ToBFloat16 {
+  using Type = std::uint16_t;
+  static Type at(std::int32_t sum, const Values& values, int c) {
+    return float_to_bfloat16(ToFloat32::at(sum, values, c));
+  }
+};
+
+// Rows may stand at any address: values go through memcpy.
+template <typename Format>
+void emit_chw(Planes<const std::int32_t> sums, const Values& values, const RowTarget& target) {
+  using T = typename Format::Type;
+  for (int c = 0; c < 3; ++c) {
+    std::byte* out = target.data + c * target.plane_bytes;
+    const std::int32_t* in = sums.row(c);
+    for (int i = 0; i < target.width; ++i) {
+      const T value = Format::at(in[i], values, c);
+      std::memcpy(out + static_cast<std::size_t>(i) * sizeof(T), &value, sizeof(T));
+    }
+  }
+}
+
+template <typename Format>
+void emit_hwc(Planes<const std::int32_t> sums, const Values& values, const RowTarget& target) {
+  using T = typename Format::Type;
+  for (int i = 0; i < target.width; ++i) {
+    T pixel[3];
+    for (int c = 0; c < 3; ++c) pixel[c] = Format::at(sums.row(c)[i], values, c);
+    std::memcpy(target.data + static_cast<std::size_t>(i) * sizeof(pixel), pixel, sizeof(pixel));
+  }
+}
+
+constexpr Kernels kPortable = {
+    .vertical = vertical,
+    .horizontal = horizontal,
+    .split = split,
+    .emit_chw = {emit_chw<ToUInt8>, emit_chw<ToFloat16>, emit_chw<ToBFloat16>, emit_chw<ToFloat32>},
+    .emit_hwc = {emit_hwc<ToUInt8>, emit_hwc<ToFloat16>, emit_hwc<ToBFloat16>, emit_hwc<ToFloat32>},
+    .fence = [] {},
+};
+
+}  // namespace
+
+const Kernels* kernels_portable() noexcept { return &kPortable; }
+
+void horizontal_exact(const TapTable& table, Planes<const std::int16_t> in, Planes<std::int32_t> out) {
+  const double unit = std::ldexp(1.0, table.shift);
+  for (int c = 0; c < 3; ++c) {
+    for (int i = 0; i < table.outputs; ++i) {
+      const std::int16_t* taps = in.row(c) + table.start[static_cast<std::size_t>(i)];
+      const double* weights = table.exact.data() + std::ptrdiff_t{i} * table.exact_stride;
+      double sum = 0;
+      for (int j = 0; j < table.taps; ++j) sum += taps[j] * weights[j];
+      out.row(c)[i] = static_cast<std::int32_t>(std::lrint(sum * unit));
+    }
+  }
+}
+
+}  // namespace infeed

@@ -1,0 +1,135 @@
+#include "transform/taps.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace infeed {
+namespace {
+
+int round_up(int value, int step) { return (value + step - 1) / step * step; }
+
+}  // namespace
+
+void TapTable::build(const TapSpec& spec, bool with_groups) {
+  if (outputs > 0 && spec == spec_) return;
+  spec_ = spec;
+  measure();
+  outputs = spec.axis.out.size;
+  start.assign(static_cast<std::size_t>(round_up(outputs, kGroup)), 0);
+  count.assign(start.size(), 0);
+  exact.assign(static_cast<std::size_t>(outputs) * static_cast<std::size_t>(taps), 0.0);
+  const GridRange& out = spec.axis.out;
+  for (int i = 0; i < outputs; ++i) {
+    const int point = out.begin + (spec.reversed ? outputs - 1 - i : i);
+    if (point >= out.valid_begin && point < out.valid_end) weigh(i, point);
+  }
+  quantise();
+  groups.registers = 0;
+  if (with_groups) group();
+}
+
+// Coordinates are those of a picture that was cropped to the source, as Pillow sees it: the same rounding everywhere.
+void TapTable::measure() {
+  const GridRange& source = spec_.axis.source;
+  const double num = spec_.scale_num / 8.0;
+  const double begin = source.begin * num;
+  source_ = static_cast<int>(std::floor(begin));
+  origin_ = begin - source_;
+  scale_ = source.size * num / spec_.axis.resized;
+  support_ = std::max(1.0, scale_);
+  limit_ = static_cast<int>(std::ceil(origin_ + source.size * num));
+  picture_low_ = static_cast<int>(std::floor(source.valid_begin * num)) - source_;
+  picture_high_ = static_cast<int>(std::ceil(source.valid_end * num)) - source_;
+  low_ = std::max(picture_low_, spec_.held_begin - source_);
+  high_ = std::min(picture_high_, spec_.held_begin + spec_.held_size - source_);
+  taps = static_cast<int>(std::ceil(support_)) * 2 + 1;
+  largest_ = 0;
+}
+
+void TapTable::weigh(int output, int point) {
+  const double center = origin_ + (point + 0.5) * scale_;
+  const int from = std::max(0, static_cast<int>(center - support_ + 0.5));
+  const int to = std::min(limit_, static_cast<int>(center + support_ + 0.5));
+  double* w = exact.data() + static_cast<std::size_t>(output) * static_cast<std::size_t>(taps);
+  const double inverse = 1.0 / support_;
+  double sum = 0;
+  int used = 0, begin = from;
+  for (int x = from; x < to; ++x) {
+    const double weight = std::max(0.0, 1.0 - std::abs(x + 0.5 - center) * inverse);
+    const bool held = x >= low_ && x < high_, padding = x < picture_low_ || x >= picture_high_;
+    if (held || padding) sum += weight;
+    if (!held || (used == 0 && weight == 0)) continue;
+    if (used == 0) begin = x;
+    w[used++] = weight;
+  }
+  while (used > 0 && w[used - 1] == 0) w[--used] = 0;
+  for (int j = 0; j < used; ++j) {
+    w[j] /= sum;
+    largest_ = std::max(largest_, w[j]);
+  }
+  start[static_cast<std::size_t>(output)] = used == 0 ? 0 : begin + source_ - spec_.held_begin;
+  count[static_cast<std::size_t>(output)] = used;
+}
+
+// A weight is the difference of two rounded prefix sums: what one loses the next gains, and the total is exact.
+void TapTable::quantise() {
+  exact_stride = taps;
+  int last = 0;
+  taps = 1;
+  first = spec_.held_size;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(outputs); ++i) {
+    if (count[i] == 0) continue;
+    taps = std::max(taps, count[i]);
+    first = std::min(first, start[i]);
+    last = std::max(last, start[i] + count[i]);
+  }
+  first = std::min(first, spec_.held_size - 1);
+  extent = std::max(1, last - first);
+  for (shift = 14; shift < spec_.max_shift && largest_ * std::ldexp(1.0, shift + 1) < 32766.0;) ++shift;
+  stride = round_up(taps, taps > kLongTaps ? 32 : 4);
+  weights.assign(start.size() * static_cast<std::size_t>(stride), 0);
+  const double unit = std::ldexp(1.0, shift);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(outputs); ++i) {
+    if (count[i] == 0) continue;
+    start[i] -= first;
+    const double* w = exact.data() + i * static_cast<std::size_t>(exact_stride);
+    std::int16_t* q = weights.data() + i * static_cast<std::size_t>(stride);
+    double total = 0.5;
+    int before = 0;
+    for (int j = 0; j < count[i]; ++j) {
+      total += w[j] * unit;
+      const int now = static_cast<int>(total);
+      q[j] = static_cast<std::int16_t>(now - before);
+      before = now;
+    }
+  }
+}
+
+void TapTable::group() {
+  groups.pairs = (taps + 1) / 2;
+  const std::size_t num_groups = start.size() / kGroup;
+  groups.base.resize(num_groups);
+  groups.index.resize(start.size());
+  groups.weights.resize(start.size() * static_cast<std::size_t>(groups.pairs) * 2);
+  int longest = 0;
+  for (std::size_t g = 0; g < num_groups; ++g) {
+    const std::int32_t* starts = start.data() + g * kGroup;
+    const std::size_t used = std::min<std::size_t>(kGroup, static_cast<std::size_t>(outputs) - g * kGroup);
+    const auto [low, high] = std::minmax_element(starts, starts + used);
+    longest = std::max(longest, *high - *low + 2 * groups.pairs);
+    groups.base[g] = *low;
+  }
+  if (longest > 64) return;
+  groups.registers = longest > 32 ? 2 : 1;
+  for (std::size_t i = 0; i < start.size(); ++i) {
+    const std::size_t g = i / kGroup;
+    const int offset = i < static_cast<std::size_t>(outputs) ? start[i] - groups.base[g] : 0;
+    groups.index[i] = offset * 0x10001 + 0x10000;
+    const std::int16_t* from = weights.data() + i * static_cast<std::size_t>(stride);
+    std::int16_t* to = groups.weights.data() + (g * static_cast<std::size_t>(groups.pairs) * kGroup + i % kGroup) * 2;
+    for (int p = 0; p < groups.pairs; ++p, from += 2, to += 2 * kGroup) std::memcpy(to, from, 2 * sizeof *to);
+  }
+}
+
+}  // namespace infeed

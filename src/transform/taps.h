@@ -1,0 +1,73 @@
+#pragma once
+/// The taps of one axis: which source pixels make an output point, and with which fixed-point weights.
+
+#include <cstdint>
+#include <vector>
+
+#include "transform/plan.h"
+
+namespace infeed {
+
+/// What a table is made from; equal specs give equal tables.
+struct TapSpec {
+  AxisPlan axis;
+  int scale_num = 8;      ///< of the decoder, in eighths
+  int held_begin = 0;     ///< first pixel of the decoded window, of the scaled picture
+  int held_size = 0;      ///< pixels decoded
+  bool reversed = false;  ///< last output first
+  int max_shift = 0;      ///< fraction bits of a weight that the accumulators bear
+  friend bool operator==(const TapSpec&, const TapSpec&) = default;
+};
+
+/// Pillow's antialiased triangle filter as int16 weights with `shift` fraction bits. Where no padding is under the
+/// filter, the weights of an output sum to exactly 1 << shift: flat areas and white stay exact.
+///
+///     weights   | output 0: stride int16, zero behind its taps | output 1 ... |     outputs rounded up to 16, zero
+///
+/// Threads: one owner.
+struct TapTable {
+  static constexpr int kGroup = 16;     ///< outputs are padded to a multiple
+  static constexpr int kMaxTaps = 512;  ///< more taps an output need `wide`
+  static constexpr int kLongTaps = 16;  ///< from here on stride is a multiple of 32, below of 4
+
+  int outputs = 0;
+  int taps = 0;                     ///< the most that an output has
+  int stride = 0;                   ///< weights an output
+  int shift = 0;                    ///< 14 .. max_shift: as many as the largest weight leaves
+  int first = 0;                    ///< first pixel used, counted from the window's
+  int extent = 0;                   ///< pixels from `first` that are used, at least 1
+  std::vector<std::int32_t> start;  ///< first tap of each output, counted from `first`
+  std::vector<std::int32_t> count;  ///< taps of each output; 0: padding, a zero
+  std::vector<std::int16_t> weights;
+  std::vector<double> exact;  ///< the weights before rounding, exact_stride an output, zero behind its taps
+  int exact_stride = 0;
+
+  /// The same for kernels that permute registers: groups of 16 outputs that share one run of pixels.
+  struct Groups {
+    int registers = 0;  ///< of 32 pixels that hold any group's run: 1 or 2; 0: some run is longer, do not use
+    int pairs = 0;      ///< of taps, an output
+    std::vector<std::int32_t> base;     ///< of each group: its first pixel, counted from `first`
+    std::vector<std::int32_t> index;    ///< of each output: first tap - base, and the same + 1 in the upper 16 bits
+    std::vector<std::int16_t> weights;  ///< [group][pair][output][2]
+  };
+  Groups groups;
+
+  /// Makes the table of `spec`, and `groups` where asked. The table of the same spec is kept.
+  void build(const TapSpec& spec, bool with_groups);
+
+ private:
+  void measure();
+  void weigh(int output, int point);
+  void quantise();
+  void group();
+
+  TapSpec spec_;
+  double origin_ = 0, scale_ = 0,
+         support_ = 0;                      ///< of the scaled picture: fraction of the source's begin, pixels a point
+  int source_ = 0, limit_ = 0;              ///< the source's first pixel and size; what follows counts from it
+  int low_ = 0, high_ = 0;                  ///< its pixels that are held
+  int picture_low_ = 0, picture_high_ = 0;  ///< its pixels that are no padding
+  double largest_ = 0;
+};
+
+}  // namespace infeed
