@@ -37,6 +37,10 @@ constexpr std::uint32_t twist(std::uint32_t a, std::uint32_t b) noexcept {
   return (((a & 0x80000000U) | (b & 0x7FFFFFFFU)) >> 1) ^ ((0U - (b & 1U)) & 0x9908B0DFU);
 }
 
+constexpr std::uint64_t width(std::int64_t low, std::int64_t high) noexcept {
+  return static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
+}
+
 // targets[k] = first + k + draws[k] % (n - first - k), for n - first - k >= 2. The quotient of two 32-bit numbers in
 // double is exact after truncation (its error is below 1 / divisor), and vectorises where an integer division does not.
 void to_targets(std::span<const std::uint32_t> draws, std::uint32_t first, std::uint32_t n,
@@ -185,16 +189,24 @@ std::int64_t TorchGenerator::random_int64() {
   return static_cast<std::int64_t>(random64() & (std::numeric_limits<std::uint64_t>::max() >> 1));
 }
 
-std::vector<std::int64_t> TorchGenerator::randint(std::int64_t low, std::int64_t high, std::int64_t n) {
+void TorchGenerator::randint(std::int64_t low, std::int64_t high, std::span<std::int64_t> out) {
   if (low >= high) throw ConfigError(fmt::format("randint from {} to {}: the upper bound must be larger", low, high));
-  if (n < 0) throw ConfigError(fmt::format("randint of {} numbers: the number must not be negative", n));
-  const std::uint64_t range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
-  std::vector<std::int64_t> out(static_cast<std::size_t>(n));
+  const std::uint64_t range = width(low, high);
   for (std::int64_t& value : out) {
     const std::uint64_t draw = range >= kWideRange ? random64() : random();
     value = static_cast<std::int64_t>(draw % range + static_cast<std::uint64_t>(low));
   }
+}
+
+std::vector<std::int64_t> TorchGenerator::randint(std::int64_t low, std::int64_t high, std::int64_t n) {
+  if (n < 0) throw ConfigError(fmt::format("randint of {} numbers: the number must not be negative", n));
+  std::vector<std::int64_t> out(static_cast<std::size_t>(n));
+  randint(low, high, std::span(out));
   return out;
+}
+
+void TorchGenerator::discard_randint(std::int64_t low, std::int64_t high, std::uint64_t n) noexcept {
+  discard(width(low, high) >= kWideRange ? 2 * n : n);
 }
 
 }  // namespace infeed

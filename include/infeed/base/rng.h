@@ -68,6 +68,10 @@ class INFEED_API TorchGenerator {
   [[nodiscard]] std::int64_t random_int64();
   /// torch.randint(low, high, (n,), generator=g).
   [[nodiscard]] std::vector<std::int64_t> randint(std::int64_t low, std::int64_t high, std::int64_t n);
+  /// The same values into memory of the caller, n = out.size().
+  void randint(std::int64_t low, std::int64_t high, std::span<std::int64_t> out);
+  /// Passes over the draws of one randint(low, high, n).
+  void discard_randint(std::int64_t low, std::int64_t high, std::uint64_t n) noexcept;
   /// torch.multinomial(weights, n, replacement, generator=g), weights float64.
   [[nodiscard]] std::vector<std::int64_t> multinomial(std::span<const double> weights, std::int64_t n,
                                                       bool replacement);
