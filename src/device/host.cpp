@@ -120,6 +120,10 @@ DeviceMemoryInfo HostDevice::memory_info() const {
 
 void* HostDevice::allocate(std::size_t bytes) {
   if (bytes == 0) return nullptr;
+  const std::size_t total = memory_info().total_bytes;  // the kernel may promise more than it has
+  if (bytes > total) {
+    throw MemoryError(fmt::format("{}: {} bytes asked, the machine has {}; ask for less", kName, bytes, total));
+  }
   const std::lock_guard lock(mutex_);
   return allocations_->allocate(kName, bytes);
 }
