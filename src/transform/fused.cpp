@@ -149,14 +149,14 @@ void FusedKernel::Scratch::build_tables(const FusedPlan& plan, const PixelWindow
                 .held_size = pixels.width,
                 .reversed = plan.flip,
                 .max_shift = kHorizontalShift},
-               kernels.with_groups);
+               kernels.grouping);
   down.build({.axis = plan.vertical,
               .scale_num = pixels.scale_num,
               .held_begin = pixels.y0,
               .held_size = pixels.height,
               .reversed = false,
               .max_shift = kVerticalShift},
-             false);
+             TapTable::Grouping::kNone);
 }
 
 void FusedKernel::Scratch::resample(const PixelWindow& pixels, RowWriter& rows) {

@@ -19,8 +19,8 @@ void vertical(const RowTaps& rows, Planes<std::int16_t> out) {
     for (int i = 0; i < n; ++i) sums[i] = 1 << (drop - 1);
     for (int j = 0; j < rows.taps; ++j) {
       const std::uint8_t* row = rows.pixels + j * rows.stride + std::ptrdiff_t{4} * x;
-      const std::int32_t weight = rows.weights[j];
-      for (int i = 0; i < n; ++i) sums[i] += row[i] * weight;
+      const std::int16_t weight = rows.weights[j];
+      for (int i = 0; i < n; ++i) sums[i] += static_cast<std::int16_t>(row[i]) * weight;  // 16 x 16 -> 32 bits
     }
     for (int c = 0; c < 3; ++c) {
       std::int16_t* plane = out.row(c) + x;
@@ -29,17 +29,30 @@ void vertical(const RowTaps& rows, Planes<std::int16_t> out) {
   }
 }
 
-void horizontal(const TapTable& table, Planes<const std::int16_t> in, Planes<std::int32_t> out) {
+template <int kTaps>  // 0: any number
+void horizontal_taps(const TapTable& table, Planes<const std::int16_t> in, Planes<std::int32_t> out) {
+  const int taps = kTaps > 0 ? kTaps : table.taps;
   for (int c = 0; c < 3; ++c) {
     const std::int16_t* plane = in.row(c);
+    const std::int32_t* start = table.start.data();
+    const std::int16_t* weights = table.weights.data();
     std::int32_t* sums = out.row(c);
-    for (int i = 0; i < table.outputs; ++i) {
-      const std::int16_t* taps = plane + table.start[static_cast<std::size_t>(i)];
-      const std::int16_t* weights = table.weights.data() + std::ptrdiff_t{i} * table.stride;
+    for (int i = 0; i < table.outputs; ++i, weights += table.stride) {
       std::int32_t sum = 0;
-      for (int j = 0; j < table.taps; ++j) sum += taps[j] * weights[j];
+      for (int j = 0; j < taps; ++j) sum += plane[start[i] + j] * weights[j];
       sums[i] = sum;
     }
+  }
+}
+
+void horizontal(const TapTable& table, Planes<const std::int16_t> in, Planes<std::int32_t> out) {
+  switch (table.taps) {
+    case 1: return horizontal_taps<1>(table, in, out);
+    case 2: return horizontal_taps<2>(table, in, out);
+    case 3: return horizontal_taps<3>(table, in, out);
+    case 4: return horizontal_taps<4>(table, in, out);
+    case 5: return horizontal_taps<5>(table, in, out);
+    default: return horizontal_taps<0>(table, in, out);
   }
 }
 

@@ -62,7 +62,7 @@ enum EmitFormat { kEmitUInt8, kEmitFloat16, kEmitBFloat16, kEmitFloat32, kNumEmi
 
 struct Kernels {
   void (*vertical)(const RowTaps& rows, Planes<std::int16_t> out);
-  bool with_groups = false;  ///< `horizontal` uses TapTable::groups
+  TapTable::Grouping grouping = TapTable::Grouping::kNone;  ///< that `horizontal` uses
   void (*horizontal)(const TapTable& table, Planes<const std::int16_t> in, Planes<std::int32_t> out);
   /// Separates pixels without resampling: sums with no fraction bits. `flip`: last pixel first.
   void (*split)(const std::uint8_t* pixels, int width, bool flip, Planes<std::int32_t> out);

@@ -112,6 +112,40 @@ void horizontal_quads(const TapTable& table, Planes<const std::int16_t> in, Plan
   }
 }
 
+// Two halves of a register from two places.
+__m256i load_two(const std::int16_t* low, const std::int16_t* high) {
+  const auto half = [](const std::int16_t* at) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at)); };
+  return _mm256_inserti128_si256(_mm256_castsi128_si256(half(low)), half(high), 1);
+}
+
+// Sixteen outputs a step in two registers; four outputs share the eight pixels of a register's half, from which a byte
+// shuffle takes a pair of taps for each.
+template <int kPairs>  // 0: any number
+void horizontal_groups(const TapTable& table, Planes<const std::int16_t> in, Planes<std::int32_t> out) {
+  const int pairs = kPairs > 0 ? kPairs : table.groups.pairs;
+  const std::int32_t* base = table.groups.base.data();
+  const std::int32_t* indices = table.groups.index.data();
+  const std::int16_t* weights = table.groups.weights.data();
+  for (int i = 0; i < table.outputs; i += 16, base += 4, weights += pairs * 32) {
+    const __m256i index_a = load(indices + i), index_b = load(indices + i + 8);
+    __m256i a[3] = {}, b[3] = {};
+    for (int p = 0; p < pairs; ++p) {
+      const __m256i weight_a = load(weights + p * 32), weight_b = load(weights + p * 32 + 16);
+      for (int c = 0; c < 3; ++c) {
+        const std::int16_t* pixels = in.row(c) + 2 * p;
+        const __m256i taps_a = _mm256_shuffle_epi8(load_two(pixels + base[0], pixels + base[1]), index_a);
+        const __m256i taps_b = _mm256_shuffle_epi8(load_two(pixels + base[2], pixels + base[3]), index_b);
+        a[c] = _mm256_add_epi32(a[c], _mm256_madd_epi16(taps_a, weight_a));
+        b[c] = _mm256_add_epi32(b[c], _mm256_madd_epi16(taps_b, weight_b));
+      }
+    }
+    for (int c = 0; c < 3; ++c) {
+      store(out.row(c) + i, a[c]);
+      store(out.row(c) + i + 8, b[c]);
+    }
+  }
+}
+
 std::int32_t total(__m256i v) {
   __m128i sum = _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
   sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0x4E));
@@ -134,6 +168,11 @@ void horizontal_long(const TapTable& table, Planes<const std::int16_t> in, Plane
 }
 
 void horizontal(const TapTable& table, Planes<const std::int16_t> in, Planes<std::int32_t> out) {
+  if (table.groups.usable) {
+    if (table.groups.pairs == 1) return horizontal_groups<1>(table, in, out);
+    if (table.groups.pairs == 2) return horizontal_groups<2>(table, in, out);
+    return horizontal_groups<0>(table, in, out);
+  }
   if (table.taps > TapTable::kLongTaps) return horizontal_long(table, in, out);
   if (table.stride == 4) return horizontal_quads<1>(table, in, out);
   if (table.stride == 8) return horizontal_quads<2>(table, in, out);
@@ -277,6 +316,7 @@ void emit_hwc(Planes<const std::int32_t> sums, const Values& values, const RowTa
 
 constexpr Kernels kAVX2 = {
     .vertical = vertical,
+    .grouping = TapTable::Grouping::kBytes4,
     .horizontal = horizontal,
     .split = split,
     .emit_chw = {emit_chw<ToUInt8>, emit_chw<ToFloat16>, emit_chw<ToBFloat16>, emit_chw<ToFloat32>},

@@ -113,8 +113,8 @@ void horizontal_long(const TapTable& table, Planes<const std::int16_t> in, Plane
 
 void horizontal(const TapTable& table, Planes<const std::int16_t> in, Planes<std::int32_t> out) {
   const int pairs = table.groups.pairs;
-  if (table.groups.registers == 0) return horizontal_long(table, in, out);
-  if (table.groups.registers == 1) {
+  if (!table.groups.usable) return horizontal_long(table, in, out);
+  if (table.groups.half_register) {
     if (pairs == 1) return horizontal_groups<1, 1>(table, in, out);
     if (pairs == 2) return horizontal_groups<1, 2>(table, in, out);
     return horizontal_groups<1, 0>(table, in, out);
@@ -292,7 +292,7 @@ void emit_hwc(Planes<const std::int32_t> sums, const Values& values, const RowTa
 
 constexpr Kernels kAVX512 = {
     .vertical = vertical,
-    .with_groups = true,
+    .grouping = TapTable::Grouping::kWords16,
     .horizontal = horizontal,
     .split = split,
     .emit_chw = {emit_chw<ToUInt8>, emit_chw<ToFloat16>, emit_chw<ToBFloat16>, emit_chw<ToFloat32>},

@@ -11,7 +11,7 @@ int round_up(int value, int step) { return (value + step - 1) / step * step; }
 
 }  // namespace
 
-void TapTable::build(const TapSpec& spec, bool with_groups) {
+void TapTable::build(const TapSpec& spec, Grouping grouping) {
   if (outputs > 0 && spec == spec_) return;
   spec_ = spec;
   measure();
@@ -25,8 +25,8 @@ void TapTable::build(const TapSpec& spec, bool with_groups) {
     if (point >= out.valid_begin && point < out.valid_end) weigh(i, point);
   }
   quantise();
-  groups.registers = 0;
-  if (with_groups) group();
+  groups.usable = false;
+  if (grouping != Grouping::kNone) group(grouping);
 }
 
 // Coordinates are those of a picture that was cropped to the source, as Pillow sees it: the same rounding everywhere.
@@ -106,29 +106,35 @@ void TapTable::quantise() {
   }
 }
 
-void TapTable::group() {
+void TapTable::group(Grouping grouping) {
+  const bool words = grouping == Grouping::kWords16;
+  const std::size_t size = words ? 16 : 4, used = static_cast<std::size_t>(outputs);
   groups.pairs = (taps + 1) / 2;
-  const std::size_t num_groups = start.size() / kGroup;
-  groups.base.resize(num_groups);
-  groups.index.resize(start.size());
-  groups.weights.resize(start.size() * static_cast<std::size_t>(groups.pairs) * 2);
+  groups.base.assign(start.size() / size, 0);
+  groups.index.assign(start.size(), 0);
   int longest = 0;
-  for (std::size_t g = 0; g < num_groups; ++g) {
-    const std::int32_t* starts = start.data() + g * kGroup;
-    const std::size_t used = std::min<std::size_t>(kGroup, static_cast<std::size_t>(outputs) - g * kGroup);
-    const auto [low, high] = std::minmax_element(starts, starts + used);
-    longest = std::max(longest, *high - *low + 2 * groups.pairs);
-    groups.base[g] = *low;
+  for (std::size_t i = 0; i < used; i += size) {
+    const auto begin = start.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto [low, high] = std::minmax_element(begin, begin + static_cast<std::ptrdiff_t>(std::min(size, used - i)));
+    longest = std::max(longest, *high - *low);
+    groups.base[i / size] = *low;
   }
-  if (longest > 64) return;
-  groups.registers = longest > 32 ? 2 : 1;
+  longest += words ? 2 * groups.pairs : 2;
+  groups.usable = longest <= (words ? 64 : 8);
+  groups.half_register = longest <= 32;
+  if (!groups.usable) return;
+  const int step = words ? 0x10001 : 0x02020202, first_two = words ? 0x10000 : 0x03020100;
+  for (std::size_t i = 0; i < used; ++i) groups.index[i] = (start[i] - groups.base[i / size]) * step + first_two;
+  weigh_groups();
+}
+
+void TapTable::weigh_groups() {
+  const auto pairs = static_cast<std::size_t>(groups.pairs);
+  groups.weights.resize(start.size() * pairs * 2);
   for (std::size_t i = 0; i < start.size(); ++i) {
-    const std::size_t g = i / kGroup;
-    const int offset = i < static_cast<std::size_t>(outputs) ? start[i] - groups.base[g] : 0;
-    groups.index[i] = offset * 0x10001 + 0x10000;
     const std::int16_t* from = weights.data() + i * static_cast<std::size_t>(stride);
-    std::int16_t* to = groups.weights.data() + (g * static_cast<std::size_t>(groups.pairs) * kGroup + i % kGroup) * 2;
-    for (int p = 0; p < groups.pairs; ++p, from += 2, to += 2 * kGroup) std::memcpy(to, from, 2 * sizeof *to);
+    std::int16_t* to = groups.weights.data() + (i / kGroup * pairs * kGroup + i % kGroup) * 2;
+    for (std::size_t p = 0; p < pairs; ++p, from += 2, to += 2 * kGroup) std::memcpy(to, from, 2 * sizeof *to);
   }
 }
 

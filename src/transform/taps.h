@@ -42,24 +42,31 @@ struct TapTable {
   std::vector<double> exact;  ///< the weights before rounding, exact_stride an output, zero behind its taps
   int exact_stride = 0;
 
-  /// The same for kernels that permute registers: groups of 16 outputs that share one run of pixels.
+  /// The same for kernels that permute registers: groups of neighbouring outputs share one run of pixels.
+  enum class Grouping {
+    kNone,
+    kWords16,  ///< groups of 16; a run of all taps is 64 pixels at most; indices are pairs of 16-bit words
+    kBytes4,   ///< groups of 4; a run of one pair of taps is 8 pixels at most; indices are four bytes
+  };
   struct Groups {
-    int registers = 0;  ///< of 32 pixels that hold any group's run: 1 or 2; 0: some run is longer, do not use
-    int pairs = 0;      ///< of taps, an output
+    bool usable = false;                ///< no run is longer
+    bool half_register = false;         ///< kWords16: no run is longer than 32
+    int pairs = 0;                      ///< of taps, an output
     std::vector<std::int32_t> base;     ///< of each group: its first pixel, counted from `first`
-    std::vector<std::int32_t> index;    ///< of each output: first tap - base, and the same + 1 in the upper 16 bits
-    std::vector<std::int16_t> weights;  ///< [group][pair][output][2]
+    std::vector<std::int32_t> index;    ///< of each output: where its first two taps stand, counted from base
+    std::vector<std::int16_t> weights;  ///< [block of 16 outputs][pair][output][2]
   };
   Groups groups;
 
   /// Makes the table of `spec`, and `groups` where asked. The table of the same spec is kept.
-  void build(const TapSpec& spec, bool with_groups);
+  void build(const TapSpec& spec, Grouping grouping);
 
  private:
   void measure();
   void weigh(int output, int point);
   void quantise();
-  void group();
+  void group(Grouping grouping);
+  void weigh_groups();
 
   TapSpec spec_;
   double origin_ = 0, scale_ = 0,
