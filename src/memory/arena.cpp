@@ -53,8 +53,7 @@ std::size_t file_bytes(const ArenaOptions& geometry) {
 
 void check_options(const ArenaOptions& options) {
   const bool sane = options.control_bytes <= kLargestFile && options.extent_bytes > 0 &&
-                    options.extent_bytes <= kLargestFile && options.num_extents > 0 && options.min_extents > 0 &&
-                    options.min_extents <= options.num_extents;
+                    options.extent_bytes <= kLargestFile && options.num_extents > 0 && options.min_extents > 0;
   if (sane) return;
   throw ConfigError(fmt::format(
       "an arena of {} bytes of control block and {} extents (at least {}) of {} bytes cannot be made: sizes "
