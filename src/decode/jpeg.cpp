@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <string_view>
 
 #include "decode/cmyk.h"
 #include "decode/exif.h"
@@ -28,13 +29,20 @@ const char* advice(DecodeFault fault) {
   }
 }
 
+// libjpeg begins its warnings so; the fault says it already.
+std::string_view reason(const JpegFailure& failure) {
+  constexpr std::string_view kPrefix = "Corrupt JPEG data: ";
+  const std::string_view text = failure.text;
+  return text.starts_with(kPrefix) ? text.substr(kPrefix.size()) : text;
+}
+
 [[noreturn]] void throw_failure(const JpegHandle& handle) {
   const JpegFailure& failure = handle.failure;
   const std::string place =
       failure.row < 0 ? std::string("in the header")
                       : fmt::format("at row {} of {}", failure.row, static_cast<int>(handle.codec.output_height));
   const std::string what = fmt::format("{} JPEG, {}, byte {} of {}: {}. ", to_string(failure.fault), place,
-                                       failure.byte, handle.bytes.size(), failure.text);
+                                       failure.byte, handle.bytes.size(), reason(failure));
   if (failure.out_of_memory) throw MemoryError(what + "Lower num_workers or max_pixels.");
   throw DecodeError(failure.fault, what + advice(failure.fault));
 }

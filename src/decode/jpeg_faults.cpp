@@ -74,9 +74,9 @@ bool jpeg_warning_loses_data(const jpeg_common_struct& codec) noexcept {
 }
 
 DecodeFault jpeg_warning_fault(const jpeg_common_struct& codec, bool input_ended) noexcept {
-  if (codec.err->msg_code != JWRN_HIT_MARKER) return DecodeFault::kCorrupt;
+  if (input_ended) return DecodeFault::kTruncated;
   const auto& decompress = reinterpret_cast<const jpeg_decompress_struct&>(codec);  // libjpeg's own idiom
-  const bool ends_early = input_ended || decompress.unread_marker == kEndOfImage;
+  const bool ends_early = codec.err->msg_code == JWRN_HIT_MARKER && decompress.unread_marker == kEndOfImage;
   return ends_early ? DecodeFault::kTruncated : DecodeFault::kCorrupt;
 }
 

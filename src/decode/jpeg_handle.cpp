@@ -54,7 +54,6 @@ void record(JpegHandle& handle, DecodeFault fault) {
 void on_message(j_common_ptr codec, int level) {
   if (level >= 0 || !jpeg_warning_loses_data(*codec)) return;
   JpegHandle& handle = handle_of(codec);
-  handle.data_lost = true;
   if (!handle.strict) return;
   record(handle, jpeg_warning_fault(*codec, handle.input_ended));
   codec->err->format_message(codec, handle.failure.text);
@@ -94,7 +93,6 @@ void prepare(JpegHandle& handle, std::span<const std::byte> bytes, bool strict) 
   handle.bytes = bytes;
   handle.strict = strict;
   handle.input_ended = false;
-  handle.data_lost = false;
   handle.failure = {};
   handle.codec.err = jpeg_std_error(&handle.errors);
   handle.codec.client_data = &handle;
@@ -113,6 +111,13 @@ void prepare(JpegHandle& handle, std::span<const std::byte> bytes, bool strict) 
   handle.progress.progress_monitor = on_progress;
 }
 
+// An arithmetic decoder reads zeros behind the end and says nothing.
+void check_arithmetic_end(JpegHandle& handle) {
+  if (handle.strict && handle.input_ended && handle.codec.arith_code == TRUE) {
+    leave_with(handle, DecodeFault::kTruncated, "the arithmetic code ends early");
+  }
+}
+
 // Of several scans: whether each component had one, and, if the file stops without its end marker, whether the scans
 // that came left nothing to refine.
 void check_scans(JpegHandle& handle) {
@@ -123,9 +128,7 @@ void check_scans(JpegHandle& handle) {
     if (codec.coef_bits == nullptr || !handle.input_ended) continue;
     for (int k = 0; k < DCTSIZE2; ++k) complete = complete && codec.coef_bits[i][k] == 0;
   }
-  if (complete) return;
-  handle.data_lost = true;
-  if (handle.strict) leave_with(handle, DecodeFault::kTruncated, "scans are missing");
+  if (!complete && handle.strict) leave_with(handle, DecodeFault::kTruncated, "scans are missing");
 }
 
 // Coefficients that are not refined to the end are smoothed across blocks, further than any margin.
@@ -139,11 +142,19 @@ bool smooths_blocks(const jpeg_decompress_struct& codec) {
   return false;
 }
 
+// Where a crop of columns would not equal the full decode's: in smoothed blocks; and in rare samplings at a scale,
+// since jpeg_crop_scanline takes the chroma's width from the sampling factors and not from the scale that was chosen
+// for it.
+bool must_keep_columns(const jpeg_decompress_struct& codec) {
+  const bool scaled = codec.scale_num != codec.scale_denom;
+  return smooths_blocks(codec) || (scaled && std::max(codec.max_h_samp_factor, codec.max_v_samp_factor) > 2);
+}
+
 void crop_columns(JpegHandle& handle, int x, int width) {
   jpeg_decompress_struct& codec = handle.codec;
   handle.crop_x = 0;
   handle.crop_width = codec.output_width;
-  if (static_cast<JDIMENSION>(width) >= codec.output_width || smooths_blocks(codec)) return;
+  if (static_cast<JDIMENSION>(width) >= codec.output_width || must_keep_columns(codec)) return;
   handle.crop_x = static_cast<JDIMENSION>(x);
   handle.crop_width = static_cast<JDIMENSION>(width);
   jpeg_crop_scanline(&codec, &handle.crop_x, &handle.crop_width);
@@ -199,6 +210,7 @@ bool jpeg_read_rows(JpegHandle& handle, int y, int height, std::uint8_t* rows, s
     for (JDIMENSION i = 0; i < count; ++i) pointers[i] = rows + (codec.output_scanline - first + i) * stride;
     jpeg_read_scanlines(&codec, pointers, count);
   }
+  check_arithmetic_end(handle);
   return true;
 }
 

@@ -34,7 +34,6 @@ struct JpegHandle {
   bool alive = false;        ///< codec exists
   bool strict = true;        ///< lost data is a failure
   bool input_ended = false;  ///< asked for bytes behind the last one
-  bool data_lost = false;    ///< not strict, and something was missing or damaged
   int max_scans = 0;         ///< of a progressive picture
   JDIMENSION crop_x = 0;     ///< the columns that rows hold
   JDIMENSION crop_width = 0;
