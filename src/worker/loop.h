@@ -20,8 +20,9 @@ class WorkerLoop {
 
   /// Claims a run, fills it and publishes it; false if there was none. Exceptions of the dataset become row reports.
   bool step();
-  /// Steps until the ring stops or this claimant is retired, sleeping in between.
-  void run(int spin_us);
+  /// Steps until the ring stops or this claimant is retired, sleeping in between. `alive` is asked before each sleep,
+  /// ten times a second where nothing rings: false ends the loop.
+  void run(int spin_us, bool (*alive)() = nullptr);
 
  private:
   struct State;

@@ -21,7 +21,9 @@ struct WorkPlan {
   std::uint64_t seed = 0;
   int max_rows = 1;
   FaultPolicy on_error = FaultPolicy::kRaise;
-  int replace_tries = 16;
+  int replace_tries = 16;  ///< following indices that kReplace tries
+  /// No run is ever assigned to one claimant (Order::assigned): to wake as many as there are runs is then enough.
+  bool any_claimant = false;
 };
 
 }  // namespace infeed

@@ -39,7 +39,8 @@ struct PoolOptions {
   std::string worker_executable;
 };
 
-/// Worker w has the claimants [w * threads_per_worker, (w + 1) * threads_per_worker).
+/// Worker w has the claimants [w * threads_per_worker, (w + 1) * threads_per_worker). One that cannot start leaves the
+/// reason in Ring::start_failure of the first of them, rings the consumer, and is a Death where it is a process.
 class WorkerPool {
  public:
   /// Starts the workers. `ring`, `arena` and what `plan` points to outlive the pool. Throws ConfigError (no spec, no
@@ -49,8 +50,11 @@ class WorkerPool {
   /// Asks everyone to stop, waits a bounded time (2 s), kills what is left, reaps all.
   virtual ~WorkerPool();
 
-  /// Armed work is there: `runs` of it. Wakes who sleeps.
+  /// Armed work is there: `runs` of it. Wakes who sleeps: everyone, or as many as there are runs if
+  /// WorkPlan::any_claimant.
   virtual void notify(int runs) = 0;
+  /// A run was armed for this claimant alone. Instead of notify().
+  virtual void notify_claimant(int claimant) = 0;
   /// Inline: does one run in the caller, true if there was one. Other kinds: false.
   virtual bool help() = 0;
   /// Descriptors that become readable when a worker process dies; to poll beside the doorbell.
@@ -58,12 +62,12 @@ class WorkerPool {
   /// Workers found dead since the last call, each once, surely dead: their claims may be buried. Those asked to leave
   /// are not listed (but their claims are already safe).
   [[nodiscard]] virtual std::vector<Death> reap() = 0;
-  /// Replaces dead worker `worker_id`. Call after its claims were buried.
+  /// Replaces dead worker `worker_id`. Call after its claims were buried. Does nothing for one that died while leaving.
   virtual void restart(int worker_id) = 0;
   /// Kills worker `worker_id` (SIGKILL) and returns when it is surely dead; it is then not listed by reap().
   virtual void kill(int worker_id) = 0;
   /// Adds workers at the end, or asks the last ones to leave (they finish the run in hand; this does not wait for
-  /// them).
+  /// them). Runs that are assigned to those who leave, and not started, are the caller's to reassign. Inline: nothing.
   virtual void resize(int num_workers) = 0;
   [[nodiscard]] virtual int num_workers() const = 0;
   /// Process of a worker; 0 for threads and inline.

@@ -1,0 +1,88 @@
+#include "worker/loop.h"
+
+#include <unistd.h>
+
+#include <chrono>
+
+#include "worker/fill.h"
+
+namespace infeed {
+namespace {
+
+// A consumer that was stopped between arming and ringing wakes nobody.
+constexpr int kWaitLimitMs = 100;
+
+std::uint64_t now_ns() noexcept {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+          .count());
+}
+
+// Rows that bypassed the cache must reach memory before the done bit does; a release store alone does not order them.
+void drain_non_temporal_stores() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_sfence();
+#endif
+}
+
+}  // namespace
+
+struct WorkerLoop::State {
+  State(Ring& r, const Arena& arena, const WorkPlan& plan, int id, int eventfd)
+      : ring(r), filler(r, arena, plan), claimant(id), ready_eventfd(eventfd), pid(::getpid()) {}
+
+  void wait(std::uint32_t seen_bell, int spin_us) noexcept;
+
+  Ring& ring;
+  Filler filler;
+  int claimant;
+  int ready_eventfd;
+  std::int64_t pid;
+};
+
+WorkerLoop::WorkerLoop(Ring& ring, const Arena& arena, const WorkPlan& plan, int claimant, int ready_eventfd)
+    : state_(std::make_unique<State>(ring, arena, plan, claimant, ready_eventfd)) {
+  ring.add_stats(claimant, {.pid = state_->pid});
+}
+
+WorkerLoop::~WorkerLoop() = default;
+
+bool WorkerLoop::step() {
+  State& s = *state_;
+  const std::optional<Claim> claim = s.ring.claim(s.claimant);
+  if (!claim) return false;
+  const std::uint64_t begin = now_ns();
+  StageTimes times;
+  s.filler.fill(*claim, times);
+  drain_non_temporal_stores();
+  // Before publish(): whoever has the batch in hand finds it counted.
+  s.ring.add_stats(s.claimant, {.pid = s.pid,
+                                .rows = static_cast<std::uint64_t>(claim->rows),
+                                .runs = 1,
+                                .read_ns = times.read_ns,
+                                .decode_ns = times.decode_ns,
+                                .transform_ns = times.transform_ns,
+                                .bytes_read = times.bytes_read,
+                                .busy_ns = now_ns() - begin});
+  s.ring.publish(*claim, s.ready_eventfd);
+  return true;
+}
+
+void WorkerLoop::run(int spin_us, bool (*alive)()) {
+  State& s = *state_;
+  for (;;) {
+    const std::uint32_t bell = s.ring.bell();  // before the tests: what is rung after them ends the wait
+    if (s.ring.stopping() || s.ring.retired(s.claimant)) return;
+    if (step()) continue;
+    if (alive != nullptr && !alive()) return;
+    s.wait(bell, spin_us);
+  }
+}
+
+void WorkerLoop::State::wait(std::uint32_t seen_bell, int spin_us) noexcept {
+  const std::uint64_t begin = now_ns();
+  ring.wait_for_work(claimant, seen_bell, spin_us, kWaitLimitMs);
+  ring.add_stats(claimant, {.pid = pid, .wait_ns = now_ns() - begin});
+}
+
+}  // namespace infeed
