@@ -8,6 +8,7 @@
 #include "infeed/base/rng.h"
 #include "infeed/base/shape.h"
 #include "infeed/base/state.h"
+#include "infeed/base/version.h"
 #include "infeed/batch/batch.h"
 #include "infeed/batch/row.h"
 #include "infeed/batch/schema.h"

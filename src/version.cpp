@@ -1,0 +1,7 @@
+#include "infeed/base/version.h"
+
+namespace infeed {
+
+const char* version() noexcept { return INFEED_VERSION; }
+
+}  // namespace infeed
