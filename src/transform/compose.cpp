@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "infeed/base/error.h"
@@ -51,6 +52,8 @@ struct CheckValues {
     for (std::size_t c = 0; c < 3; ++c) {
       if (!std::isfinite(normalize.mean[c])) fail(op, "mean must be finite.");
       if (!(std::isfinite(normalize.std[c]) && normalize.std[c] > 0)) fail(op, "std must be positive: it divides.");
+      if (std::max(1.0, std::abs(normalize.mean[c])) / normalize.std[c] > 1e30)
+        fail(op, "std is so small that results overflow float32.");
     }
   }
   void operator()(const ToDType& to) const {

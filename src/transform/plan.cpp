@@ -48,7 +48,7 @@ std::array<int, 2> pixels_needed(const AxisPlan& axis, int picture) {
   if (is_identity(axis)) begin = first, end = last + 1;
   begin = std::clamp(begin + source.begin, source.valid_begin, source.valid_end);
   end = std::clamp(end + source.begin, begin, source.valid_end);
-  begin = std::min(begin, picture - 1);
+  begin = std::clamp(begin, 0, picture - 1);  // padding alone needs no pixel; one is decoded all the same
   return {begin, std::max(end, begin + 1)};
 }
 
