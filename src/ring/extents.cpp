@@ -29,6 +29,12 @@ int Ring::bind_lowest_extent(std::uint64_t word) noexcept {
 
 int Ring::acquire_extent() noexcept { return bind_lowest_extent(kExtentOfConsumer); }
 
+bool Ring::acquire_extent(int extent) noexcept {
+  std::uint64_t expected = kExtentFree;
+  return bytes_.extent(extent).compare_exchange_strong(expected, kExtentOfConsumer, std::memory_order_acquire,
+                                                       std::memory_order_relaxed);  // pairs with [freed]
+}
+
 void Ring::release_extent(int extent) noexcept {
   if (extent < 0 || extent >= config_.num_extents) return;
   std::uint64_t expected = kExtentOfConsumer;

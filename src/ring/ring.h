@@ -113,6 +113,8 @@ class Ring {
 
   /// Lowest free extent, marked as filling for `slot`-less use by the consumer; kNoExtent if all are taken.
   int acquire_extent() noexcept;
+  /// This very extent, to trim it; false if it is not free.
+  [[nodiscard]] bool acquire_extent(int extent) noexcept;
   /// Any thread of the consumer's process: the extent is free again.
   void release_extent(int extent) noexcept;
   [[nodiscard]] int free_extents() const noexcept;
