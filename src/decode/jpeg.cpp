@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 
@@ -79,11 +80,14 @@ struct JpegSource::State {
     if (!jpeg_begin(handle, plan.scale_num, decoded.x, decoded.width)) throw_failure(handle);
     const int columns = static_cast<int>(handle.crop_width);
     buffer.resize(columns, decoded.height);
+    int rows_done = decoded.height;
     if (!jpeg_read_rows(handle, decoded.y, decoded.height, buffer.row(0), buffer.stride())) {
       if (!options.allow_truncated || handle.failure.out_of_memory) throw_failure(handle);
-      fill_gray(buffer, std::max(0, static_cast<int>(handle.codec.output_scanline) - decoded.y), decoded.height);
-    } else if (handle.codec.out_color_space == JCS_CMYK) {
-      for (int y = 0; y < decoded.height; ++y) cmyk_to_rgbx(buffer.row(y), columns);
+      rows_done = std::max(0, static_cast<int>(handle.codec.output_scanline) - decoded.y);
+      fill_gray(buffer, rows_done, decoded.height);
+    }
+    if (handle.codec.out_color_space == JCS_CMYK) {
+      for (int y = 0; y < rows_done; ++y) cmyk_to_rgbx(buffer.row(y), columns);
     }
     PixelWindow result;
     const int first_column = static_cast<int>(handle.crop_x);
