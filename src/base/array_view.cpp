@@ -2,14 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "infeed/base/error.h"
 
 namespace infeed {
 
 bool ArrayView::is_contiguous() const noexcept {
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return true;  // no elements, no gaps
   std::int64_t step = 1;
   for (int dim = shape.ndim() - 1; dim >= 0; --dim) {
-    if (shape[dim] == 0) return true;
     if (shape[dim] != 1 && strides[dim] != step) return false;
     step *= shape[dim];
   }

@@ -40,38 +40,59 @@ LogLevel level_from_environment() {
   return kDefaultLevel;
 }
 
+// Whether this thread is inside the log: a sink that logs, replaces the sink or forks must not lock again.
+thread_local bool inside = false;
+
 // The one of this process; made on first use and never destroyed, so that static destructors may still log.
 //
-// fork: the mutex is taken around every fork, so the child never inherits it locked by a thread that is gone. It is
-// recursive because a sink may fork. No thread, no queue, no local time (its lock would not survive a fork).
+// fork: the mutex is taken around every fork, so a child never inherits it locked by a thread that is gone. It is a
+// plain one, which the child may unlock (a recursive one would ask for the parent's thread). No thread, no queue, no
+// local time, whose lock would not survive a fork.
 struct Log {
-  std::recursive_mutex mutex;
+  std::mutex mutex;
   std::atomic<LogLevel> level{level_from_environment()};
   std::function<void(LogLevel, std::string_view)> sink;
-  bool in_sink = false;  // a sink that logs goes to standard error
   spdlog::logger stderr_logger{"infeed", std::make_shared<spdlog::sinks::stderr_sink_st>()};
 
   Log() {
     stderr_logger.set_pattern("infeed[%P] %l: %v");
     stderr_logger.set_level(spdlog::level::trace);
-    pthread_atfork([] { get().mutex.lock(); }, [] { get().mutex.unlock(); }, [] { get().mutex.unlock(); });
+    pthread_atfork(&lock_for_fork, &unlock_after_fork, &unlock_after_fork);
   }
 
   static Log& get() {
     static Log& log = *new Log;  // intentional: outlives every static
     return log;
   }
+
+  static void lock_for_fork() {
+    if (!inside) get().mutex.lock();
+  }
+  static void unlock_after_fork() {
+    if (!inside) get().mutex.unlock();
+  }
 };
 
-// Clears the mark also where the sink throws.
-struct InSink {
-  explicit InSink(bool& flag) : flag_(flag) { flag_ = true; }
-  ~InSink() { flag_ = false; }
-  InSink(const InSink&) = delete;
-  InSink& operator=(const InSink&) = delete;
+// Holds the log; does nothing where this thread holds it already.
+class Entry {
+ public:
+  explicit Entry(Log& log) : mutex_(inside ? nullptr : &log.mutex) {
+    if (mutex_ == nullptr) return;
+    mutex_->lock();
+    inside = true;
+  }
+  ~Entry() {
+    if (mutex_ == nullptr) return;
+    inside = false;
+    mutex_->unlock();
+  }
+  Entry(const Entry&) = delete;
+  Entry& operator=(const Entry&) = delete;
+
+  [[nodiscard]] bool is_outermost() const noexcept { return mutex_ != nullptr; }
 
  private:
-  bool& flag_;
+  std::mutex* mutex_;
 };
 
 }  // namespace
@@ -82,19 +103,18 @@ LogLevel log_level() { return Log::get().level.load(std::memory_order_relaxed); 
 
 void set_log_sink(std::function<void(LogLevel, std::string_view)> sink) {
   Log& log = Log::get();
-  const std::scoped_lock lock(log.mutex);
+  const Entry entry(log);
   log.sink.swap(sink);  // the old one is destroyed by this function's caller, after the lock
 }
 
 void log(LogLevel level, std::string_view message) {
   Log& log = Log::get();
   if (level >= LogLevel::kOff || level < log.level.load(std::memory_order_relaxed)) return;
-  const std::scoped_lock lock(log.mutex);
-  if (log.sink && !log.in_sink) {
-    const InSink mark(log.in_sink);
+  const Entry entry(log);
+  if (log.sink && entry.is_outermost()) {
     const auto sink = log.sink;  // a copy: the sink may replace itself
     sink(level, message);
-  } else {
+  } else {  // also what a sink logs
     log.stderr_logger.log(to_spdlog(level), message);
   }
 }

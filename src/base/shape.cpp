@@ -48,7 +48,8 @@ Strides Strides::contiguous(const Shape& shape) noexcept {
   std::int64_t step = 1;
   for (int dim = shape.ndim() - 1; dim >= 0; --dim) {
     strides[dim] = step;
-    step *= std::max<std::int64_t>(shape[dim], 1);
+    // Intentional: a product beyond 64 bits wraps; numel() is where such a shape is refused.
+    static_cast<void>(__builtin_mul_overflow(step, std::max<std::int64_t>(shape[dim], 1), &step));
   }
   return strides;
 }
