@@ -1,0 +1,89 @@
+#pragma once
+/// Module: parameters, buffers and children under names.
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "infeed/base/export.h"
+#include "infeed/train/tensor/tensor.h"
+
+namespace infeed::nn {
+
+class Module;
+
+struct NamedTensor {
+  std::string name;
+  Tensor tensor;
+};
+
+struct NamedModule {
+  std::string name;
+  std::shared_ptr<Module> module;
+};
+
+/// Base of all layers and models. A model of your own registers its parts and overrides forward():
+///
+///   struct Net : nn::Module {
+///     std::shared_ptr<nn::Linear> fc = register_module("fc", nn::Linear(784, 10));
+///     Tensor forward(const Tensor& x) override { return (*fc)(x.flatten(1)); }
+///   };
+///
+/// Names join by dots as PyTorch's do ("fc.weight"). Movable, since tensors and children are shared handles; a copy
+/// would share its parameters, so there is none. Threads: one at a time.
+class INFEED_API Module {
+ public:
+  Module() = default;
+  virtual ~Module();
+  Module(Module&&) = default;
+  Module& operator=(Module&&) = default;
+
+  [[nodiscard]] virtual Tensor forward(const Tensor& x) = 0;
+  [[nodiscard]] Tensor operator()(const Tensor& x) { return forward(x); }
+
+  /// Training mode is the default; BatchNorm2d behaves otherwise in evaluation.
+  virtual void train(bool mode = true);
+  void eval() { train(false); }
+  [[nodiscard]] bool is_training() const noexcept { return training_; }
+
+  [[nodiscard]] std::vector<Tensor> parameters() const;
+  [[nodiscard]] std::vector<NamedTensor> named_parameters() const;
+  [[nodiscard]] std::vector<NamedTensor> named_buffers() const;
+  [[nodiscard]] const std::vector<NamedModule>& children() const noexcept { return children_; }
+
+  /// Parameters and buffers: handles, so a later step changes them; clone() what must stay.
+  [[nodiscard]] std::vector<NamedTensor> state_dict() const;
+  /// Copies values in. Throws StateError on a name that is missing, unknown or of another shape.
+  void load_state_dict(std::span<const NamedTensor> state);
+
+  /// Drops, or sets to 0, the grad of every parameter.
+  void zero_grad(bool set_to_none = true);
+
+ protected:
+  /// Returns the tensor, now requiring grad. Names must be distinct and without dots.
+  Tensor register_parameter(std::string name, Tensor tensor);
+  Tensor register_buffer(std::string name, Tensor tensor);
+  template <class Child>
+  std::shared_ptr<Child> register_module(std::string name, Child child) {
+    auto shared = std::make_shared<Child>(std::move(child));
+    add_child(std::move(name), shared);
+    return shared;
+  }
+  void add_child(std::string name, std::shared_ptr<Module> child);
+
+ private:
+  using Visit = std::function<void(const std::string& prefix, const Module& module)>;
+  void visit(const std::string& prefix, const Visit& visitor) const;
+  void check_name(std::string_view name) const;
+
+  std::vector<NamedTensor> parameters_;
+  std::vector<NamedTensor> buffers_;
+  std::vector<NamedModule> children_;
+  bool training_ = true;
+};
+
+}  // namespace infeed::nn

@@ -1,0 +1,41 @@
+#pragma once
+/// The bytes behind one or more tensors.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "infeed/base/export.h"
+#include "infeed/train/tensor/allocator.h"
+
+namespace infeed {
+
+/// Bytes with one owner, shared by the tensor that made them and its views. Threads: reading from any; the version is
+/// atomic, the bytes are the writer's care.
+class INFEED_API Storage {
+ public:
+  /// A block of `allocator`, contents undefined.
+  Storage(std::size_t bytes, Allocator& allocator);
+  /// Foreign memory, valid while `owner` lives (a loader's batch, a mapped file).
+  Storage(std::byte* data, std::size_t bytes, std::shared_ptr<void> owner);
+  ~Storage();
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+
+  [[nodiscard]] std::byte* data() const noexcept { return data_; }
+  [[nodiscard]] std::size_t nbytes() const noexcept { return bytes_; }
+
+  /// Counts in-place writes through any view: backward() compares it with the count when a tensor was saved.
+  [[nodiscard]] std::uint32_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
+  void bump_version() noexcept { version_.fetch_add(1, std::memory_order_relaxed); }
+
+ private:
+  std::byte* data_;
+  std::size_t bytes_;
+  Allocator* allocator_ = nullptr;
+  std::shared_ptr<void> owner_;
+  std::atomic<std::uint32_t> version_{0};
+};
+
+}  // namespace infeed

@@ -1,0 +1,62 @@
+#pragma once
+/// Elements of any dtype as a wide C++ type, and back.
+
+#include <type_traits>
+
+#include "base/half.h"
+#include "infeed/base/dtype.h"
+
+namespace infeed::kernels {
+
+struct Float16 {
+  std::uint16_t bits;
+};
+struct BFloat16 {
+  std::uint16_t bits;
+};
+
+template <class Wide, class T>
+Wide widen(T value) noexcept {
+  if constexpr (std::is_same_v<T, Float16>)
+    return static_cast<Wide>(float16_to_float(value.bits));
+  else if constexpr (std::is_same_v<T, BFloat16>)
+    return static_cast<Wide>(bfloat16_to_float(value.bits));
+  else
+    return static_cast<Wide>(value);
+}
+
+template <class T, class Wide>
+T narrow(Wide value) noexcept {
+  if constexpr (std::is_same_v<T, Float16>)
+    return {float_to_float16(static_cast<float>(value))};
+  else if constexpr (std::is_same_v<T, BFloat16>)
+    return {float_to_bfloat16(static_cast<float>(value))};
+  else if constexpr (std::is_same_v<T, bool>)
+    return value != Wide{0};
+  else if constexpr (std::is_floating_point_v<Wide> && std::is_unsigned_v<T> && sizeof(T) < 8)
+    return static_cast<T>(static_cast<std::int64_t>(value));  // a negative value wraps, as in PyTorch
+  else
+    return static_cast<T>(value);
+}
+
+/// Calls f(T{}) with the element type of `dtype`.
+template <class F>
+void with_dtype(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::kBool: return f(bool{});
+    case DType::kUInt8: return f(std::uint8_t{});
+    case DType::kInt8: return f(std::int8_t{});
+    case DType::kInt16: return f(std::int16_t{});
+    case DType::kUInt16: return f(std::uint16_t{});
+    case DType::kInt32: return f(std::int32_t{});
+    case DType::kUInt32: return f(std::uint32_t{});
+    case DType::kInt64: return f(std::int64_t{});
+    case DType::kUInt64: return f(std::uint64_t{});
+    case DType::kFloat16: return f(Float16{});
+    case DType::kBFloat16: return f(BFloat16{});
+    case DType::kFloat32: return f(float{});
+    case DType::kFloat64: return f(double{});
+  }
+}
+
+}  // namespace infeed::kernels

@@ -1,0 +1,14 @@
+#pragma once
+/// Moving and converting elements.
+
+#include "infeed/train/tensor/tensor.h"
+
+namespace infeed::kernels {
+
+/// out = in, converted; in's shape must broadcast to out's. Memory must not overlap.
+void copy(const Tensor& out, const Tensor& in);
+
+/// out = value everywhere.
+void fill(const Tensor& out, double value);
+
+}  // namespace infeed::kernels
