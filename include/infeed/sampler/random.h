@@ -18,7 +18,7 @@ struct RandomSamplerOptions {
   /// Draw each index anew, so that some come twice and some never. Default false. Costs no memory.
   bool replacement = false;
   /// Indices per epoch; default: size. More than size without replacement: whole shuffles, one after the other.
-  std::optional<std::int64_t> num_samples;
+  std::optional<std::int64_t> num_samples = std::nullopt;
 };
 
 /// Yields the order of torch.utils.data.RandomSampler(dataset, replacement, num_samples, generator) with
