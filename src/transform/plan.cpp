@@ -49,7 +49,7 @@ std::array<int, 2> pixels_needed(const AxisPlan& axis, int picture) {
   begin = std::clamp(begin + source.begin, source.valid_begin, source.valid_end);
   end = std::clamp(end + source.begin, begin, source.valid_end);
   begin = std::clamp(begin, 0, picture - 1);  // padding alone needs no pixel; one is decoded all the same
-  return {begin, std::max(end, begin + 1)};
+  return {begin, std::clamp(end, begin + 1, picture)};
 }
 
 void check_addressable(std::int64_t width, std::int64_t height) {
