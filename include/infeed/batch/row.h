@@ -61,6 +61,11 @@ class INFEED_API Row {
   /// agree; ConfigError else. Fixed fields may be "resized" to their own shape only.
   const ArrayView& resize(std::size_t field, const Shape& shape);
 
+  /// This row for another sample: for datasets and streams that read through others. Shares memory and sizes.
+  [[nodiscard]] Row with_context(const SampleContext& context) const noexcept {
+    return Row(*schema_, arrays_, context, store_);
+  }
+
   /// Writes a scalar field.
   template <typename T>
   void set(std::size_t field, T value) const {

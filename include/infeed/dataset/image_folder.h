@@ -1,0 +1,68 @@
+#pragma once
+/// Pictures in one folder a class.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "infeed/dataset/dataset.h"
+#include "infeed/decode/decode.h"
+#include "infeed/transform/compose.h"
+
+namespace infeed {
+
+struct ImageFolderOptions {
+  /// Default: none, uint8 [3, H, W] of each picture's own size (then use a collate).
+  Compose transforms = {};
+  DecodeOptions decode = {};
+  /// Files whose name ends so, upper or lower case, are samples; their content decides how they are decoded.
+  std::vector<std::string> extensions = {".jpg", ".jpeg", ".png"};
+  /// int64 or int32. Default int64.
+  DType label_dtype = DType::kInt64;
+};
+
+/// root/CLASS/any/depth/FILE.jpg, as torchvision's ImageFolder: classes are the folders of root sorted by name
+/// (bytewise), a sample's label is its class's position; within a class samples are sorted by folder, then by name.
+/// Symbolic links are followed; a link back to a folder above is a ConfigError.
+///
+/// Fields: `image` (dtype and shape of the transforms' result), `label`, a scalar.
+/// Errors: read() throws DataError naming index, path and cause.
+/// Memory: about the length of the paths plus 8 bytes a file, in one block, shared by forked workers for good.
+class INFEED_API ImageFolder final : public Dataset {
+ public:
+  /// Reads the folders' lists, not the files. Throws ConfigError where root or a folder cannot be read, there is no
+  /// class, or a class has no file (all such are named).
+  explicit ImageFolder(const std::string& root, ImageFolderOptions options = {});
+  ~ImageFolder() override;
+
+  [[nodiscard]] std::int64_t size() const override;
+  [[nodiscard]] const Schema& schema() const override { return schema_; }
+  void read(Row& row) const override;
+  /// Hands the list of files over in a sealed memory file: a spawned worker does not walk the folders.
+  [[nodiscard]] std::optional<DatasetSpec> spec() const override;
+  /// The file's path.
+  [[nodiscard]] std::string describe(std::int64_t index) const override;
+
+  [[nodiscard]] std::vector<std::string> classes() const;
+  /// Path and label of a sample. Throws IndexError.
+  [[nodiscard]] std::string path(std::int64_t index) const;
+  [[nodiscard]] std::int64_t label(std::int64_t index) const;
+  /// All paths: a copy, for small folders.
+  [[nodiscard]] std::vector<std::string> paths() const;
+
+  /// From the params of spec(), or {"root": ...} and any of its other keys. Without "list_fd" the folders are walked
+  /// again, and a list that differs from "digest" is a ConfigError.
+  [[nodiscard]] static std::unique_ptr<ImageFolder> from_params(const State& params);
+
+ private:
+  struct Files;
+  ImageFolder(std::string root, ImageFolderOptions options, std::unique_ptr<Files> files);
+
+  std::string root_;
+  ImageFolderOptions options_;
+  Schema schema_;
+  std::unique_ptr<Files> files_;
+};
+
+}  // namespace infeed

@@ -1,0 +1,190 @@
+#include "infeed/dataset/image_folder.h"
+
+#include <fmt/format.h>
+
+#include <mutex>
+#include <utility>
+
+#include "dataset/file_list.h"
+#include "dataset/image_reader.h"
+#include "dataset/sealed_file.h"
+#include "infeed/base/error.h"
+
+namespace infeed {
+
+struct ImageFolder::Files {
+  explicit Files(FileList files) : list(std::move(files)) {}
+  FileList list;
+  std::mutex mutex;                    ///< of `shared`
+  std::unique_ptr<SealedFile> shared;  ///< the list for spawned workers, made when the first spec() asks
+};
+
+namespace {
+
+Schema schema_of(const ImageFolderOptions& options) {
+  if (options.label_dtype != DType::kInt64 && options.label_dtype != DType::kInt32)
+    throw ConfigError(fmt::format("label_dtype is {}; labels are int64 or int32.", to_string(options.label_dtype)));
+  return Schema{{"image", options.transforms.dtype(), options.transforms.output_shape()},
+                {"label", options.label_dtype, {}}};
+}
+
+std::string without_slash(std::string root) {
+  while (root.size() > 1 && root.back() == '/') root.pop_back();
+  return root;
+}
+
+/// Suffixes in lower case. Throws ConfigError where they would match all or nothing.
+ImageFolderOptions checked(ImageFolderOptions options) {
+  if (options.extensions.empty())
+    throw ConfigError("extensions of an ImageFolder is empty: no file would be a sample.");
+  for (std::string& extension : options.extensions) {
+    if (extension.empty())
+      throw ConfigError("extensions of an ImageFolder holds an empty text: each file would match.");
+    for (char& c : extension) {
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    }
+  }
+  return options;
+}
+
+State decode_state(const DecodeOptions& options) {
+  State state;
+  state.set("exact", options.exact);
+  state.set("orient", options.orient);
+  state.set("allow_truncated", options.allow_truncated);
+  state.set("max_pixels", options.max_pixels);
+  return state;
+}
+
+DecodeOptions decode_from(const State& state) {
+  DecodeOptions options;
+  if (state.contains("exact")) options.exact = state.get_bool("exact");
+  if (state.contains("orient")) options.orient = state.get_bool("orient");
+  if (state.contains("allow_truncated")) options.allow_truncated = state.get_bool("allow_truncated");
+  if (state.contains("max_pixels")) options.max_pixels = state.get_int("max_pixels");
+  return options;
+}
+
+ImageFolderOptions options_from(const State& params) {
+  ImageFolderOptions options;
+  if (params.contains("transforms")) options.transforms = Compose::from_state(params.get_state("transforms"));
+  if (params.contains("decode")) options.decode = decode_from(params.get_state("decode"));
+  if (params.contains("label_dtype")) options.label_dtype = dtype_from_string(params.get_string("label_dtype"));
+  if (params.contains("extensions")) {
+    options.extensions.clear();
+    for (const State& entry : params.get_states("extensions")) options.extensions.push_back(entry.get_string("suffix"));
+  }
+  return options;
+}
+
+FileList files_from(const State& params, const std::string& root, const ImageFolderOptions& options) {
+  if (params.contains("list_fd")) {
+    auto mapping = std::make_shared<const FileMapping>(params.get_int("list_fd"));
+    const auto block = mapping->bytes();
+    return FileList::view(block, std::move(mapping));
+  }
+  FileList list = FileList::scan(root, options.extensions);
+  if (params.contains("digest") && params.get_uint("digest") != list.digest())
+    throw ConfigError(
+        fmt::format("the files of '{}' ({} now) are not those that the loader was made for. Leave them "
+                    "alone while it runs, or make it again.",
+                    root, list.size()));
+  return list;
+}
+
+void write_label(const Row& row, DType dtype, std::int64_t label) {
+  if (dtype == DType::kInt64)
+    row.set(1, label);
+  else
+    row.set(1, static_cast<std::int32_t>(label));
+}
+
+}  // namespace
+
+ImageFolder::ImageFolder(const std::string& root, ImageFolderOptions options)
+    : root_(without_slash(root)), options_(checked(std::move(options))), schema_(schema_of(options_)) {
+  files_ = std::make_unique<Files>(FileList::scan(root_, options_.extensions));
+}
+
+ImageFolder::ImageFolder(std::string root, ImageFolderOptions options, std::unique_ptr<Files> files)
+    : root_(std::move(root)), options_(std::move(options)), schema_(schema_of(options_)), files_(std::move(files)) {}
+
+ImageFolder::~ImageFolder() = default;
+
+std::int64_t ImageFolder::size() const { return files_->list.size(); }
+
+void ImageFolder::read(Row& row) const {
+  thread_local ImageReader reader;
+  const std::int64_t index = row.index();
+  const std::string file = path(index);
+  try {
+    reader.read(file, options_.transforms, options_.decode, row);
+  } catch (const DecodeError& error) {
+    throw DataError(fmt::format("sample {} ('{}') cannot be decoded: {}", index, file, error.what()));
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("sample {} ('{}') {}.", index, file, error.what()));
+  }
+  write_label(row, options_.label_dtype, files_->list.label(index));
+}
+
+std::optional<DatasetSpec> ImageFolder::spec() const {
+  const std::lock_guard lock(files_->mutex);
+  if (files_->shared == nullptr) {
+    auto shared = std::make_unique<SealedFile>("infeed file list", files_->list.block().size());
+    shared->write(0, files_->list.block());
+    shared->seal();
+    files_->shared = std::move(shared);
+  }
+  std::vector<State> extensions(options_.extensions.size());
+  for (std::size_t i = 0; i < extensions.size(); ++i) extensions[i].set("suffix", options_.extensions[i]);
+  State params;
+  params.set("root", root_);
+  params.set("transforms", options_.transforms.to_state());
+  params.set("decode", decode_state(options_.decode));
+  params.set("extensions", extensions);
+  params.set("label_dtype", to_string(options_.label_dtype));
+  params.set("digest", files_->list.digest());
+  params.set("list_fd", files_->shared->fd());
+  params.set("fds", std::vector<std::int64_t>{files_->shared->fd()});
+  return DatasetSpec{"image_folder", std::move(params), {}};
+}
+
+std::string ImageFolder::describe(std::int64_t index) const {
+  return index >= 0 && index < size() ? path(index) : std::string();
+}
+
+std::vector<std::string> ImageFolder::classes() const {
+  std::vector<std::string> names;
+  for (std::int64_t c = 0; c < files_->list.num_classes(); ++c) names.emplace_back(files_->list.class_name(c));
+  return names;
+}
+
+std::string ImageFolder::path(std::int64_t index) const {
+  if (index < 0 || index >= size())
+    throw IndexError(fmt::format("sample {} was asked of an ImageFolder of {} ('{}').", index, size(), root_));
+  std::string path;
+  const std::string_view below = files_->list.path(index);
+  path.reserve(root_.size() + 1 + below.size());
+  return path.append(root_).append(1, '/').append(below);
+}
+
+std::int64_t ImageFolder::label(std::int64_t index) const {
+  static_cast<void>(path(index));  // checks it
+  return files_->list.label(index);
+}
+
+std::vector<std::string> ImageFolder::paths() const {
+  std::vector<std::string> paths;
+  paths.reserve(static_cast<std::size_t>(size()));
+  for (std::int64_t i = 0; i < size(); ++i) paths.push_back(path(i));
+  return paths;
+}
+
+std::unique_ptr<ImageFolder> ImageFolder::from_params(const State& params) {
+  const std::string root = without_slash(params.get_string("root"));
+  ImageFolderOptions options = checked(options_from(params));
+  auto files = std::make_unique<Files>(files_from(params, root, options));
+  return std::unique_ptr<ImageFolder>(new ImageFolder(root, std::move(options), std::move(files)));
+}
+
+}  // namespace infeed

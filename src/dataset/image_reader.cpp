@@ -1,0 +1,108 @@
+#include "dataset/image_reader.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+#include "infeed/base/error.h"
+
+namespace infeed {
+namespace {
+
+constexpr std::size_t kGiantBytes = 8 << 20;
+constexpr std::size_t kMaxFileBytes = std::size_t{2} << 30;
+
+class Descriptor {
+ public:
+  /// O_NONBLOCK: opening a pipe must not wait for its writer.
+  explicit Descriptor(const std::string& path) : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
+    if (fd_ < 0) throw DataError(fmt::format("cannot be opened: {}", std::strerror(errno)));
+  }
+  ~Descriptor() { close(fd_); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  [[nodiscard]] int get() const noexcept { return fd_; }
+
+  /// Size of a regular file that can be a picture.
+  [[nodiscard]] std::size_t size() const {
+    struct stat status {};
+    if (fstat(fd_, &status) != 0) throw DataError(fmt::format("cannot be looked at: {}", std::strerror(errno)));
+    if (!S_ISREG(status.st_mode)) throw DataError("is no regular file");
+    const auto size = static_cast<std::size_t>(status.st_size);
+    if (size > kMaxFileBytes) throw DataError(fmt::format("has {} bytes, a picture at most {}", size, kMaxFileBytes));
+    return size;
+  }
+
+ private:
+  int fd_;
+};
+
+/// Nanoseconds since the one before.
+class Lap {
+ public:
+  std::uint64_t next() noexcept {
+    const auto now = Clock::now();
+    const auto passed = std::chrono::duration_cast<std::chrono::nanoseconds>(now - last_);
+    last_ = now;
+    return static_cast<std::uint64_t>(passed.count());
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point last_ = Clock::now();
+};
+
+}  // namespace
+
+void FileBuffer::reserve(std::size_t nbytes) {
+  const bool wasteful = capacity_ > kGiantBytes && nbytes < capacity_ / 4;
+  if (nbytes <= capacity_ && !wasteful) return;
+  bytes_.reset();
+  capacity_ = 0;
+  const std::size_t wanted = std::bit_ceil(nbytes | (64 << 10));
+  bytes_ = std::make_unique_for_overwrite<std::byte[]>(wanted);
+  capacity_ = wanted;
+}
+
+std::span<const std::byte> FileBuffer::read(const std::string& path) {
+  const Descriptor file(path);
+  const std::size_t size = file.size();
+  reserve(size);
+  std::size_t have = 0;
+  while (have < size) {
+    const ssize_t got = pread(file.get(), bytes_.get() + have, size - have, static_cast<off_t>(have));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw DataError(fmt::format("cannot be read at byte {}: {}", have, std::strerror(errno)));
+    if (got == 0) break;  // it became shorter since; the decoder judges what is there
+    have += static_cast<std::size_t>(got);
+  }
+  return {bytes_.get(), have};
+}
+
+void ImageReader::read(const std::string& path, const Compose& transforms, const DecodeOptions& options, Row& row) {
+  StageTimes ignored;
+  StageTimes& times = row.context().times == nullptr ? ignored : *row.context().times;
+  Lap lap;
+  const std::span<const std::byte> bytes = file_.read(path);
+  times.read_ns += lap.next();
+  times.bytes_read += bytes.size();
+
+  const ImageInfo info = decoder_.open(bytes, options);
+  const FusedPlan plan = plan_sample(transforms, info.width, info.height, row.context().rng());
+  const PixelWindow& pixels = decoder_.decode(plan.window, plan.out_width, plan.out_height);
+  times.decode_ns += lap.next();
+
+  if (row.schema()[0].variable())
+    row.resize(0, transforms.layout() == ImageLayout::kCHW ? Shape{3, plan.out_height, plan.out_width}
+                                                           : Shape{plan.out_height, plan.out_width, 3});
+  kernel_.run(transforms, plan, pixels, row[0]);
+  times.transform_ns += lap.next();
+}
+
+}  // namespace infeed
