@@ -92,7 +92,11 @@ class Feed {
   void run(int batches, const std::function<void()>& look) {
     while (delivered < batches) {
       arm_all();
-      if (!armed_.empty() && chance(options_.cancel_chance)) {
+      if (armed_.empty()) {
+        make_room(look);
+        continue;
+      }
+      if (chance(options_.cancel_chance)) {
         abandon();
         continue;
       }
@@ -176,7 +180,13 @@ class Feed {
       armed_.push_back({slot, ++seq_, std::move(indices)});
       options_.whole ? ring.ring_workers(true) : ring.ring_workers(false, ring.open_runs());
     }
-    if (armed_.empty() && !held_.empty()) give_back(0);
+  }
+
+  /// Nothing could be armed: slots drain, or the extents are held.
+  void make_room(const std::function<void()>& look) {
+    if (!held_.empty()) give_back(0);
+    if (!draining_.empty()) wait_for(draining_.front(), look);
+    reap();
   }
 
   void wait_for(int slot, const std::function<void()>& look) {

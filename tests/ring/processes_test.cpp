@@ -11,6 +11,12 @@
 namespace infeed {
 namespace {
 
+#if defined(__SANITIZE_ADDRESS__)
+constexpr int kKills = 25, kDeaths = 3;  // a fork of the sanitizer's shadow takes tens of milliseconds
+#else
+constexpr int kKills = 150, kDeaths = 10;
+#endif
+
 /// In a worker process: what to do to itself when it reaches a step for the n-th time.
 struct Fate {
   RingStep step = RingStep::kBeforeCas;
@@ -89,37 +95,36 @@ void run_with_random_kills(const FeedOptions& options, int kills) {
 }
 
 TEST(RingProcessesTest, CooperativeBatchesSurviveRandomKills) {
-  run_with_random_kills({.rows = 2000, .cancel_chance = 0.1}, 150);
+  run_with_random_kills({.rows = 2000, .cancel_chance = 0.1}, kKills);
 }
 
 TEST(RingProcessesTest, WholeBatchesSurviveRandomKills) {
-  run_with_random_kills({.num_extents = 8, .rows = 2000, .whole = true, .cancel_chance = 0.1}, 150);
+  run_with_random_kills({.num_extents = 8, .rows = 2000, .whole = true, .cancel_chance = 0.1}, kKills);
 }
 
 TEST(RingProcessesTest, AssignedBatchesSurviveRandomKills) {
-  run_with_random_kills({.depth = 3, .num_extents = 9, .rows = 2000, .whole = true, .assign = true}, 100);
+  run_with_random_kills({.depth = 3, .num_extents = 9, .rows = 2000, .whole = true, .assign = true}, kKills);
 }
 
 class KillAtStep : public ::testing::TestWithParam<RingStep> {
  protected:
-  /// Workers kill themselves at the step, ten times in all.
+  /// Workers kill themselves at the step, kDeaths times in all.
   static int run(const FeedOptions& options) {
     Feed feed(options);
     Workers workers(feed, options.num_workers);
-    int fates = 10;
+    int fates = kDeaths;
     workers.start_all([&] { return Fate{.step = GetParam(), .countdown = fates-- > 0 ? 1 + feed.below(6) : 0}; });
-    for (int round = 0; round < 20 && workers.buried < 10; ++round)
-      feed.run(feed.delivered + 100, [&] { workers.look(); });
+    while (workers.buried < kDeaths) feed.run(feed.delivered + 50, [&] { workers.look(); });
     feed.run(feed.delivered + 20, [&] { workers.look(); });
     EXPECT_EQ(feed.ring.free_extents(), options.num_extents);
     return workers.buried;
   }
 };
 
-TEST_P(KillAtStep, LosesNoCooperativeRow) { EXPECT_EQ(run({.cancel_chance = 0.05}), 10); }
+TEST_P(KillAtStep, LosesNoCooperativeRow) { EXPECT_EQ(run({.cancel_chance = 0.05}), kDeaths); }
 
 TEST_P(KillAtStep, LosesNoWholeBatchAndNoExtent) {
-  EXPECT_EQ(run({.num_extents = 8, .whole = true, .cancel_chance = 0.05}), 10);
+  EXPECT_EQ(run({.num_extents = 8, .whole = true, .cancel_chance = 0.05}), kDeaths);
 }
 
 INSTANTIATE_TEST_SUITE_P(Steps, KillAtStep,

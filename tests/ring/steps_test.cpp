@@ -84,9 +84,8 @@ class MortalWorkers {
 int run_with_deaths(RingStep step, const FeedOptions& options, int deaths) {
   Feed feed(options);
   MortalWorkers workers(feed, step, options.num_workers, deaths);
-  for (int rounds = 1; rounds <= 10 && (rounds == 1 || workers.buried < deaths); ++rounds) {
-    feed.run(rounds * 300, [&] { workers.look(); });
-  }
+  while (workers.buried < deaths) feed.run(feed.delivered + 100, [&] { workers.look(); });
+  feed.run(feed.delivered + 20, [&] { workers.look(); });
   EXPECT_EQ(feed.ring.free_extents(), options.num_extents);
   return workers.buried;
 }
