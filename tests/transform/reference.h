@@ -15,13 +15,19 @@ class Reference {
  public:
   using Source = std::function<double(int x, int y, int c)>;
 
-  Reference(const FusedPlan& plan, const Source& source) : plan_(plan), width_(plan.out_width) {
+  Reference(const FusedPlan& plan, const Source& source) : width_(plan.out_width) {
     std::vector<Taps> across, down;
     for (int x = 0; x < plan.out_width; ++x) across.push_back(taps(plan.horizontal, plan.flip ? width_ - 1 - x : x));
     for (int y = 0; y < plan.out_height; ++y) down.push_back(taps(plan.vertical, y));
-    for (const Taps& v : down)
-      for (const Taps& h : across)
-        for (int c = 0; c < 3; ++c) values_.push_back(sum(h, v, c, source));
+    const Window& w = plan.window;
+    std::vector<double> rows;  // of the window, filtered across
+    for (int y = w.y; y < w.y + w.height; ++y)
+      for (const Taps& taps : across)
+        for (int c = 0; c < 3; ++c) rows.push_back(sum(taps, [&](int x) { return source(x, y, c); }));
+    const std::size_t row = across.size() * 3;
+    for (const Taps& taps : down)
+      for (std::size_t i = 0; i < row; ++i)
+        values_.push_back(sum(taps, [&](int y) { return rows[static_cast<std::size_t>(y - w.y) * row + i]; }));
   }
 
   [[nodiscard]] double at(int x, int y, int c) const {
@@ -54,15 +60,14 @@ class Reference {
     return all;
   }
 
-  static double sum(const Taps& across, const Taps& down, int c, const Source& source) {
+  template <typename At>
+  static double sum(const Taps& taps, const At& at) {
     double total = 0;
-    for (const Tap& v : down)
-      for (const Tap& h : across)
-        if (v.weight * h.weight > 0) total += v.weight * h.weight * source(h.pixel, v.pixel, c);
+    for (const Tap& tap : taps)
+      if (tap.weight > 0) total += tap.weight * at(tap.pixel);
     return total;
   }
 
-  FusedPlan plan_;
   int width_;
   std::vector<double> values_;
 };
