@@ -16,12 +16,16 @@ namespace {
 constexpr double kTolerance = 0.06;  // levels
 const Compose kFloatHWC{to_dtype(DType::kFloat32), to_layout(ImageLayout::kHWC)};
 
-std::vector<std::byte> run(FusedKernel& kernel, const Compose& chain, const Scene& scene, std::size_t offset = 0) {
-  const HeldPixels held(scene.plan.window, scene.seed);
+std::vector<std::byte> run(FusedKernel& kernel, const Compose& chain, const Scene& scene, const HeldPixels& held,
+                           std::size_t offset = 0) {
   GuardedOutput out(chain, scene.plan, offset);
   kernel.run(chain, scene.plan, held.pixels, out.view);
   EXPECT_TRUE(out.guards_intact()) << scene.name;
   return out.bytes();
+}
+
+std::vector<std::byte> run(FusedKernel& kernel, const Compose& chain, const Scene& scene) {
+  return run(kernel, chain, scene, HeldPixels(scene.plan.window, scene.seed));
 }
 
 template <typename T>
@@ -84,9 +88,12 @@ TEST_P(FusedTest, IsAsExactOnRandomGeometry) {
 TEST_P(FusedTest, MakesTheBitsOfThePortableKernels) {
   if (GetParam() == CpuLevel::kPortable) GTEST_SKIP() << "they are compared with themselves";
   FusedKernel portable(CpuLevel::kPortable);
-  for (const Scene& scene : scenes())
+  for (const Scene& scene : scenes()) {
+    const HeldPixels held(scene.plan.window, scene.seed);
     for (const Compose& chain : every_format())
-      EXPECT_EQ(run(kernel_, chain, scene), run(portable, chain, scene)) << scene.name << chain.to_state().to_json();
+      EXPECT_EQ(run(kernel_, chain, scene, held), run(portable, chain, scene, held))
+          << scene.name << chain.to_state().to_json();
+  }
 }
 
 TEST_P(FusedTest, MakesThePortableBitsOnRandomGeometry) {
@@ -101,11 +108,13 @@ TEST_P(FusedTest, MakesThePortableBitsOnRandomGeometry) {
 }
 
 TEST_P(FusedTest, WritesTheSameAtAnyAddressAndNothingBeyond) {
-  for (const Scene& scene : scenes())
+  for (const Scene& scene : scenes()) {
+    const HeldPixels held(scene.plan.window, scene.seed);
     for (const Compose& chain : every_format()) {
       const std::size_t item = itemsize(chain.dtype());
-      EXPECT_EQ(run(kernel_, chain, scene, 0), run(kernel_, chain, scene, item)) << scene.name;
+      EXPECT_EQ(run(kernel_, chain, scene, held), run(kernel_, chain, scene, held, item)) << scene.name;
     }
+  }
 }
 
 TEST_P(FusedTest, WritesEveryElement) {
