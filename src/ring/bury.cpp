@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "ring/doorbell.h"
 #include "ring/owner.h"
 #include "ring/ring.h"
@@ -39,6 +41,7 @@ void Ring::give_back_dead_run(int slot, int run) noexcept {
   SlotHead& head = bytes_.head(slot);
   const std::uint64_t bit = std::uint64_t{1} << run;
   void_reports(slot, run);
+  restore_indices(slot, run);
   if (armed.extent == kNoExtent) free_extents_of(slot);
   if (armed.draining) {
     bytes_.owner(slot, run).store(cancelled_word(armed.seq), std::memory_order_relaxed);
@@ -47,6 +50,14 @@ void Ring::give_back_dead_run(int slot, int run) noexcept {
   }
   bytes_.owner(slot, run).store(offered_word(armed.seq, armed.assigned), std::memory_order_release);  // [offered]
   head.todo.fetch_or(bit, std::memory_order_relaxed);
+}
+
+/// What the dead claimant replaced.
+void Ring::restore_indices(int slot, int run) noexcept {
+  const Armed& armed = armed_[static_cast<std::size_t>(slot)];
+  if (armed.indices.empty()) return;
+  const int first = run * armed.rows_per_run, rows = std::min(armed.rows_per_run, armed.rows - first);
+  std::copy_n(armed.indices.begin() + first, rows, bytes_.indices(slot) + first);
 }
 
 /// All that are bound to the slot's batch, also one that the slot does not name yet.

@@ -100,9 +100,8 @@ Claim Ring::describe(const OpenSlot& open, int run, int claimant) const noexcept
   claim.shard = head.shard;
   claim.num_shards = head.num_shards;
   claim.stream_row = head.stream_row;
-  if (head.has_indices != 0) {  // copied at every claim: what a dead claimant replaced is undone
-    claim.indices = {bytes_.used(open.slot) + claim.first_row, static_cast<std::size_t>(claim.rows)};
-    std::copy_n(bytes_.wanted(open.slot) + claim.first_row, claim.rows, claim.indices.begin());
+  if (head.has_indices != 0) {
+    claim.indices = {bytes_.indices(open.slot) + claim.first_row, static_cast<std::size_t>(claim.rows)};
   }
   if (head.whole != 0) {
     head.rows_written = head.rows;

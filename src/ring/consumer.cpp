@@ -35,21 +35,22 @@ int Ring::arm(const Order& order) {
   const int slot = static_cast<int>(free - armed_.begin());
   const int rows_per_run = order.whole ? order.rows : (order.rows + kMaxRuns - 1) / kMaxRuns;
   const int num_runs = (order.rows + rows_per_run - 1) / rows_per_run;
-  *free = {.seq = order.seq,
-           .full = mask_of(num_runs),
-           .epoch = order.epoch,
-           .number = order.number,
-           .rows = order.rows,
-           .rows_per_run = rows_per_run,
-           .num_runs = num_runs,
-           .extent = std::max(order.extent, kNoExtent),
-           .assigned = std::max(order.assigned, kAnyone),
-           .has_indices = !order.indices.empty(),
-           .whole = order.whole};
+  free->seq = order.seq;
+  free->full = mask_of(num_runs);
+  free->epoch = order.epoch;
+  free->number = order.number;
+  free->rows = order.rows;
+  free->rows_per_run = rows_per_run;
+  free->num_runs = num_runs;
+  free->extent = std::max(order.extent, kNoExtent);
+  free->assigned = std::max(order.assigned, kAnyone);
+  free->whole = order.whole;
+  free->draining = false;
+  free->indices.assign(order.indices.begin(), order.indices.end());
   last_seq_ = order.seq;
   SlotHead& head = bytes_.head(slot);
   write_order(head, order, *free);
-  std::copy(order.indices.begin(), order.indices.end(), bytes_.wanted(slot));
+  std::copy(order.indices.begin(), order.indices.end(), bytes_.indices(slot));
   for (int run = 0; run < num_runs; ++run) {
     bytes_.owner(slot, run).store(offered_word(order.seq, free->assigned), std::memory_order_release);  // [offered]
   }
@@ -66,7 +67,6 @@ void Ring::write_order(SlotHead& head, const Order& order, const Armed& armed) n
   head.extent.store(armed.extent, std::memory_order_relaxed);
   head.rows = armed.rows;
   head.rows_per_run = armed.rows_per_run;
-  head.num_runs = armed.num_runs;
   head.shard = order.shard;
   head.num_shards = order.num_shards;
   head.whole = armed.whole ? 1 : 0;
@@ -78,7 +78,7 @@ void Ring::write_order(SlotHead& head, const Order& order, const Armed& armed) n
   head.rows_written = armed.whole ? 0 : armed.rows;
   head.shard_ended = 0;
   head.num_reports.store(0, std::memory_order_relaxed);
-  head.has_indices = armed.has_indices ? 1 : 0;
+  head.has_indices = armed.indices.empty() ? 0 : 1;
 }
 
 bool Ring::ready(int slot) const noexcept {
@@ -98,13 +98,11 @@ SlotResult Ring::take(int slot) {
   } else {
     result.rows = armed.rows;
   }
-  if (armed.has_indices) {  // a cancelled run never copied its own
-    const std::int64_t* indices = armed.draining ? bytes_.wanted(slot) : bytes_.used(slot);
-    result.indices.assign(indices, indices + armed.rows);
-  }
+  if (!armed.indices.empty()) result.indices.assign(bytes_.indices(slot), bytes_.indices(slot) + armed.rows);
   collect_reports(slot, result);
   head.seq.store(0, std::memory_order_relaxed);  // claimants that read the old one fail at their CAS
-  armed = {};
+  armed.seq = 0;
+  armed.full = 0;
   return result;
 }
 

@@ -12,7 +12,7 @@ namespace {
 constexpr int kMaxSlots = 1 << 16;
 constexpr int kMaxExtents = 1 << 24;
 
-// The largest sum, 2 * 8 B * 2^31 rows * 2^16 slots and 448 B * 512 * 2^16, is below 2^52.
+// The largest sum, 8 B * 2^31 rows * 2^16 slots and 448 B * 512 * 2^16, is below 2^52.
 void check_ranges(const RingConfig& config) {
   const auto within = [](int value, int most) { return value >= 1 && value <= most; };
   if (within(config.num_slots, kMaxSlots) && config.max_rows >= 1 && within(config.max_claimants, kMaxClaimants) &&
@@ -45,8 +45,7 @@ RingLayout RingLayout::of(const RingConfig& config) {
   layout.extents = place(sizeof(std::uint64_t), static_cast<std::size_t>(config.num_extents));
   layout.heads = place(sizeof(SlotHead), slots);
   layout.owners = place(sizeof(std::uint64_t) * kMaxRuns, slots);
-  layout.wanted = place(sizeof(std::int64_t) * rows, slots);
-  layout.used = place(sizeof(std::int64_t) * rows, slots);
+  layout.indices = place(sizeof(std::int64_t) * rows, slots);
   layout.reports = place(sizeof(ReportRecord) * static_cast<std::size_t>(layout.reports_per_slot), slots);
   layout.total = end;
   return layout;

@@ -7,11 +7,10 @@
 ///   ...     1024 * max_claimants                ClaimantWords: retire flag, statistics, sample in hand, why it could
 ///   not start
 ///   ...     8 * num_extents                     owner words of the extents (owner.h)
-///   ...     128 * num_slots                     SlotHead: seq, todo, done, the order, the result
+///   ...     256 * num_slots                     SlotHead: seq, todo, the order | done, the result
 ///   ...     512 * num_slots                     owner words of the runs: [slot][kMaxRuns]
-///   ...     8 * max_rows * num_slots            wanted: [slot][row], the indices that were ordered
-///   ...     8 * max_rows * num_slots            used: [slot][row], the indices that were read (a replaced sample
-///   differs)
+///   ...     8 * max_rows * num_slots            sample indices: [slot][row]; a replaced sample's claimant writes the
+///   new one
 ///   ...     448 * reports_per_slot * num_slots  ReportRecord
 ///
 /// Every area starts at a multiple of 128 (two cache lines: the adjacent-line prefetcher pairs them). Untouched pages
@@ -68,26 +67,28 @@ struct alignas(128) ClaimantWords {
 static_assert(sizeof(ClaimantWords) == 1024);
 
 struct alignas(128) SlotHead {
+  // Lines 0 and 1: where to find work, and the order. Plain members are written at arm before [armed], read by holders
+  // of a claim.
   std::atomic<std::uint64_t> seq;       // of the batch in it; 0: free. Stored last at arm, release [armed]
   std::atomic<std::uint64_t> todo;      // hint: runs worth trying
-  std::atomic<std::uint64_t> done;      // truth: runs written or cancelled, seq_cst [written]
   std::atomic<std::uint64_t> draining;  // == seq: cancelled
   std::atomic<std::int32_t> assigned;   // hint: the claimant that may start it, or -1
   std::atomic<std::int32_t> extent;     // armed with, or bound by a claimant; -1: none yet
-  // The order: written at arm before [armed], read by holders of a claim.
-  std::int32_t rows, rows_per_run, num_runs, shard, num_shards;
-  std::uint32_t whole;
-  std::uint64_t full;  // the mask of all runs
-  std::uint64_t epoch, number;
+  std::uint64_t full;                   // the mask of all runs
+  std::uint64_t number;
+  std::int32_t rows, rows_per_run;
+  std::uint32_t whole, has_indices;
+  std::uint64_t epoch;
   std::int64_t stream_row;
-  // The result: written by holders of a claim before [written], read at take.
+  std::int32_t shard, num_shards;
+  // Line 2, which the consumer watches: what claimants write. Plain members before [written], read at take.
+  alignas(128) std::atomic<std::uint64_t> done;  // truth: runs written or cancelled, seq_cst [written]
   std::uint64_t nbytes;
   std::int32_t rows_written;
   std::uint32_t shard_ended;
   std::atomic<std::uint32_t> num_reports;  // places taken, also beyond the room
-  std::uint32_t has_indices;               // part of the order
 };
-static_assert(sizeof(SlotHead) == 128);
+static_assert(sizeof(SlotHead) == 256);
 
 struct alignas(64) ReportRecord {
   std::atomic<std::uint64_t> seq;  // of the batch it belongs to, release [reported]; any other value: void
@@ -101,7 +102,7 @@ static_assert(sizeof(ReportRecord) == 448);
 
 /// Where each area starts. Throws ConfigError for sizes out of range, so that nothing here can overflow.
 struct RingLayout {
-  std::size_t claimants = 0, extents = 0, heads = 0, owners = 0, wanted = 0, used = 0, reports = 0, total = 0;
+  std::size_t claimants = 0, extents = 0, heads = 0, owners = 0, indices = 0, reports = 0, total = 0;
   int max_rows = 0;
   int reports_per_slot = 0;
   [[nodiscard]] static RingLayout of(const RingConfig& config);
@@ -121,11 +122,8 @@ class RingBytes {
   [[nodiscard]] std::atomic<std::uint64_t>& owner(int slot, int run) const noexcept {
     return *at<std::atomic<std::uint64_t>>(layout_.owners, std::int64_t{slot} * kMaxRuns + run);
   }
-  [[nodiscard]] std::int64_t* wanted(int slot) const noexcept {
-    return at<std::int64_t>(layout_.wanted, std::int64_t{slot} * layout_.max_rows);
-  }
-  [[nodiscard]] std::int64_t* used(int slot) const noexcept {
-    return at<std::int64_t>(layout_.used, std::int64_t{slot} * layout_.max_rows);
+  [[nodiscard]] std::int64_t* indices(int slot) const noexcept {
+    return at<std::int64_t>(layout_.indices, std::int64_t{slot} * layout_.max_rows);
   }
   [[nodiscard]] ReportRecord& report(int slot, int place) const noexcept {
     return *at<ReportRecord>(layout_.reports, std::int64_t{slot} * layout_.reports_per_slot + place);

@@ -169,7 +169,8 @@ class Ring {
     std::uint64_t full = 0, epoch = 0, number = 0;
     int rows = 0, rows_per_run = 0, num_runs = 0;
     int extent = kNoExtent, assigned = kAnyone;
-    bool has_indices = false, whole = false, draining = false;
+    bool whole = false, draining = false;
+    std::vector<std::int64_t> indices{};  ///< as ordered; empty for streams
   };
   struct OpenSlot {
     int slot;
@@ -186,6 +187,7 @@ class Ring {
   // bury.cpp
   int bury_in(int slot, int claimant) noexcept;
   void give_back_dead_run(int slot, int run) noexcept;
+  void restore_indices(int slot, int run) noexcept;
   void free_extents_of(int slot) noexcept;
   // extents.cpp
   [[nodiscard]] int bind_lowest_extent(std::uint64_t word) noexcept;

@@ -26,10 +26,9 @@ TEST(RingLayoutTest, AreasFollowEachOtherWithoutOverlap) {
   EXPECT_EQ(layout.claimants, 768u);
   EXPECT_EQ(layout.extents, layout.claimants + 2 * 1024);
   EXPECT_EQ(layout.heads, layout.extents + 128);
-  EXPECT_EQ(layout.owners, layout.heads + 3 * 128);
-  EXPECT_EQ(layout.wanted, layout.owners + 3 * 512);
-  EXPECT_EQ(layout.used, layout.wanted + 256);
-  EXPECT_EQ(layout.reports, layout.used + 256);
+  EXPECT_EQ(layout.owners, layout.heads + 3 * 256);
+  EXPECT_EQ(layout.indices, layout.owners + 3 * 512);
+  EXPECT_EQ(layout.reports, layout.indices + 256);
   EXPECT_EQ(layout.total, layout.reports + 3u * 16 * 448);
 }
 
@@ -41,11 +40,11 @@ TEST(RingLayoutTest, WordsThatDifferentSidesWriteShareNoCacheLine) {
   EXPECT_EQ(offsetof(RingHeader, extents_used), 640u);
 }
 
-TEST(RingLayoutTest, TheHotWordsOfASlotAreItsFirstLine) {
+TEST(RingLayoutTest, WhatTheConsumerWatchesIsNotWhereClaimantsLookForWork) {
   EXPECT_EQ(offsetof(SlotHead, seq), 0u);
   EXPECT_EQ(offsetof(SlotHead, todo), 8u);
-  EXPECT_EQ(offsetof(SlotHead, done), 16u);
-  EXPECT_EQ(offsetof(SlotHead, extent), 36u);
+  EXPECT_EQ(offsetof(SlotHead, full), 32u);
+  EXPECT_EQ(offsetof(SlotHead, done), 128u);
 }
 
 TEST(RingLayoutTest, AtomicsNeedNoLock) {
