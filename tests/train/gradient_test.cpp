@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <ostream>
 
 #include "infeed/train/autograd/grad_mode.h"
 #include "infeed/train/train.h"
@@ -16,6 +17,7 @@ struct Operator {
   std::string name;
   std::vector<Shape> shapes;
   std::function<Tensor(const Inputs&)> forward;
+  friend void PrintTo(const Operator& op, std::ostream* out) { *out << op.name; }
 };
 
 struct GradientTest : testing::TestWithParam<Operator> {

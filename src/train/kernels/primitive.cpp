@@ -61,6 +61,11 @@ void Primitive::run(std::initializer_list<Value> values) {
                           "oneDNN could not run a primitive");
 }
 
+void throw_refusal(const dnnl::error& error) {
+  throw ConfigError(fmt::format("oneDNN {}.{}.{} cannot do this operation for these shapes: {}.", dnnl_version()->major,
+                                dnnl_version()->minor, dnnl_version()->patch, error.what()));
+}
+
 Relayout::Relayout(const dnnl::memory::desc& from, const dnnl::memory::desc& to) : bytes_(to.get_size()) {
   if (from == to) return;
   const dnnl::reorder::primitive_desc desc(cpu_engine(), from, cpu_engine(), to, user_scratchpad());

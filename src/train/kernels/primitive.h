@@ -88,6 +88,9 @@ class Relayout {
   std::size_t bytes_;
 };
 
+/// Throws ConfigError: oneDNN has no such primitive.
+[[noreturn]] void throw_refusal(const dnnl::error& error);
+
 /// The kept primitives of one operation on one thread. Emptied when kCapacity shapes were seen: bounded, and cheap to
 /// refill since oneDNN keeps the code.
 template <class Entry>
@@ -97,7 +100,11 @@ class Cache {
   Entry& get(const Key& key, Make&& make) {
     if (const auto found = entries_.find(key); found != entries_.end()) return *found->second;
     if (entries_.size() >= kCapacity) entries_.clear();
-    return *(entries_[key] = std::make_unique<Entry>(make()));
+    try {
+      return *entries_.emplace(key, std::make_unique<Entry>(make())).first->second;
+    } catch (const dnnl::error& error) {
+      throw_refusal(error);
+    }
   }
 
  private:
