@@ -5,6 +5,7 @@
 #include <span>
 
 #include "collate/run.h"
+#include "ring/steps.h"
 #include "worker/fault.h"
 
 namespace infeed {
@@ -76,6 +77,7 @@ template <typename Read>
 Filler::Outcome Filler::read_row(const Claim& claim, int row, const Read& read) {
   const std::int64_t index = claim.indices[static_cast<std::size_t>(row)];
   ring_.note_sample(claim.claimant, claim.number, index);
+  ring_step(RingStep::kMidRows);
   Fault fault;
   try {
     read(context(claim, index));

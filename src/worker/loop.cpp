@@ -43,6 +43,7 @@ struct WorkerLoop::State {
 WorkerLoop::WorkerLoop(Ring& ring, const Arena& arena, const WorkPlan& plan, int claimant, int ready_eventfd)
     : state_(std::make_unique<State>(ring, arena, plan, claimant, ready_eventfd)) {
   ring.add_stats(claimant, {.pid = state_->pid});
+  ring.note_sample(claimant, 0, -1);
 }
 
 WorkerLoop::~WorkerLoop() = default;
