@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <deque>
@@ -100,9 +101,9 @@ class Feed {
         abandon();
         continue;
       }
-      wait_for(armed_.front().slot, look);
-      const Armed armed = armed_.front();
-      armed_.pop_front();
+      const std::ptrdiff_t next = wait_for_next(look);
+      const Armed armed = armed_[static_cast<std::size_t>(next)];
+      armed_.erase(armed_.begin() + next);
       accept(ring.take(armed.slot), armed);
       look();
     }
@@ -189,12 +190,30 @@ class Feed {
     reap();
   }
 
+  /// Place in armed_ of the batch to deliver. In order; where extents are overcommitted any that is ready, since later
+  /// batches may have bound all extents before the oldest found one.
+  std::ptrdiff_t wait_for_next(const std::function<void()>& look) {
+    const auto last = options_.overcommit ? armed_.end() : armed_.begin() + 1;
+    auto next = armed_.end();
+    wait_until(
+        [&] {
+          next = std::find_if(armed_.begin(), last, [this](const Armed& armed) { return ring.ready(armed.slot); });
+          return next != last;
+        },
+        look);
+    return next - armed_.begin();
+  }
+
   void wait_for(int slot, const std::function<void()>& look) {
+    wait_until([&] { return ring.ready(slot); }, look);
+  }
+
+  void wait_until(const std::function<bool()>& ready, const std::function<void()>& look) {
     const auto start = std::chrono::steady_clock::now();
-    while (!ring.ready(slot)) {
+    while (!ready()) {
       ring.begin_wait();
       pollfd entry{event, POLLIN, 0};
-      if (!ring.ready(slot)) poll(&entry, 1, 2);
+      if (!ready()) poll(&entry, 1, 2);
       ring.end_wait();
       std::uint64_t count = 0;
       [[maybe_unused]] const auto got = read(event, &count, sizeof count);
