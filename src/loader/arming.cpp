@@ -28,9 +28,19 @@ void Loader::Engine::top_up() {
   if (armed) pool_->notify(memory_->ring().open_runs());
 }
 
+// After a batch was handed out: an error must not take it away again.
+void Loader::Engine::top_up_quietly() noexcept {
+  try {
+    top_up();
+  } catch (...) {
+    pending_ = std::current_exception();
+  }
+}
+
 bool Loader::Engine::arm(const Work& work) {
   Ring& ring = memory_->ring();
-  if (!has_room()) return false;
+  shortage_ = shortage();
+  if (!shortage_.empty()) return false;
   Order order;
   order.seq = next_seq_;
   order.epoch = epoch_;
@@ -77,37 +87,32 @@ std::uint64_t Loader::Engine::batch_estimate() const noexcept {
   return std::max(settings_.batch_bytes, largest_batch_);
 }
 
-// True if one more batch may be armed. Throws MemoryError where waiting cannot help: the user holds what is missing.
-bool Loader::Engine::has_room() const {
-  Ring& ring = memory_->ring();
-  const int spare = compactor_ ? 1 : 0;
+// What stands in the way of one more batch; empty: nothing. Only the user can cure it, by dropping batches, if nothing
+// is in flight.
+std::string Loader::Engine::shortage() const {
+  const Ring& ring = memory_->ring();
   const auto pending = in_flight_.size() + cancelled_.size();
-  const int unbound = settings_.whole ? static_cast<int>(pending) : 0;
-  const bool waiting_helps = pending > 0;
-  if (ring.free_extents() <= unbound + spare) {
-    if (waiting_helps) return false;
-    throw MemoryError(fmt::format("all {} extents are taken: {} batches are held. Drop some of them.",
-                                  ring.config().num_extents, memory_->held()));
-  }
-  const std::uint64_t one = batch_estimate();
   const auto held = static_cast<std::uint64_t>(memory_->held());
+  const int unbound = settings_.whole ? static_cast<int>(pending) : 0;
+  const int spare = compactor_ ? 1 : 0;
+  if (ring.free_extents() <= unbound + spare)
+    return fmt::format("all {} extents are taken: {} batches are held. Drop some of them.", ring.config().num_extents,
+                       held);
+  const std::uint64_t one = batch_estimate();
+  const double one_mib = static_cast<double>(one) / (1 << 20);
   if (settings_.memory_limit > 0) {
-    const std::uint64_t used = (held + pending) * one;
-    if (used + one <= settings_.memory_limit) return true;
-    if (waiting_helps) return false;
-    throw MemoryError(fmt::format(
+    if ((held + pending + 1) * one <= settings_.memory_limit) return {};
+    return fmt::format(
         "{} batches of {:.1f} MiB are held and fill the memory_limit of {:.0f} MiB. Drop some of them, or raise "
         "memory_limit.",
-        held, static_cast<double>(one) / (1 << 20), static_cast<double>(settings_.memory_limit) / (1 << 20)));
+        held, one_mib, static_cast<double>(settings_.memory_limit) / (1 << 20));
   }
-  if (one == 0 || !memory_->next_is_cold()) return true;
+  if (one == 0 || !memory_->next_is_cold()) return {};
   const MachineLimits limits = read_machine_limits();
-  if (!limits.memory_left || *limits.memory_left >= one) return true;
-  if (waiting_helps) return false;
-  throw MemoryError(fmt::format(
+  if (!limits.memory_left || *limits.memory_left >= one) return {};
+  return fmt::format(
       "one more batch of {:.1f} MiB does not fit: {} leaves {:.0f} MiB, {} batches are held. Drop some of them.",
-      static_cast<double>(one) / (1 << 20), limits.memory_source, static_cast<double>(*limits.memory_left) / (1 << 20),
-      held));
+      one_mib, limits.memory_source, static_cast<double>(*limits.memory_left) / (1 << 20), held);
 }
 
 // Slots of a dropped epoch come home when their last run ends.

@@ -21,16 +21,18 @@ std::optional<Batch> Loader::Engine::next_batch() {
   }
   if (!source) return std::nullopt;
   Batch batch = hand_out(std::move(*source));
-  top_up();  // the workers go on while the user computes
+  top_up_quietly();  // the workers go on while the user computes
   return batch;
 }
 
 // The next batch with samples, as the workers left it; nullopt at the end of the epoch.
 std::optional<SourceBatch> Loader::Engine::next_source() {
   for (;;) {
+    if (pending_) std::rethrow_exception(std::exchange(pending_, nullptr));
     top_up();
     if (in_flight_.empty()) {
       if (!unarmed_) return std::nullopt;
+      if (cancelled_.empty()) throw MemoryError(shortage_);
       wait_for_a_drained_slot();
       continue;
     }

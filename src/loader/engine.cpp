@@ -149,6 +149,7 @@ void Loader::Engine::drop_epoch() {
   }
   in_flight_.clear();
   unarmed_.reset();
+  pending_ = nullptr;
   in_epoch_ = started_ = false;
   drain_cancelled();
 }

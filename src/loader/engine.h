@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -60,8 +61,9 @@ class Loader::Engine {
 
   // arming.cpp: from the feed to the slots
   void top_up();
+  void top_up_quietly() noexcept;
   [[nodiscard]] bool arm(const Work& work);
-  [[nodiscard]] bool has_room() const;
+  [[nodiscard]] std::string shortage() const;
   [[nodiscard]] std::uint64_t batch_estimate() const noexcept;
   [[nodiscard]] int claimant_of_shard(int shard) const;
   [[nodiscard]] std::int64_t stream_shards() const noexcept;
@@ -82,7 +84,7 @@ class Loader::Engine {
   [[nodiscard]] bool spin_for_ready() const;
   void block(std::optional<Clock::time_point> deadline);
   void bury_the_dead();
-  void bury(const Death& death);
+  [[nodiscard]] std::string bury(const Death& death);
   void check_starts();
   [[noreturn]] void throw_timeout() const;
 
@@ -113,6 +115,8 @@ class Loader::Engine {
   std::deque<InFlight> in_flight_;   ///< in the order of arming
   std::vector<int> cancelled_;       ///< slots that drain
   std::optional<Work> unarmed_;      ///< drawn from the feed, but no slot or memory was free
+  std::string shortage_;             ///< why unarmed_ could not be armed, where it is for want of memory
+  std::exception_ptr pending_;       ///< met while arming ahead; the next call throws it
   std::uint64_t largest_batch_ = 0;  ///< bytes, of gathered batches so far
   int restarts_used_ = 0;
   std::vector<bool> lost_;  ///< workers that died and were not replaced

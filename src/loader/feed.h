@@ -60,6 +60,7 @@ class SamplerFeed final : public Feed {
  private:
   void check(std::span<const std::int64_t> indices) const;
   void check_end();
+  [[nodiscard]] std::optional<std::int64_t> promised_size() const;
 
   Sampler& sampler_;
   std::int64_t dataset_size_;
@@ -71,6 +72,7 @@ class SamplerFeed final : public Feed {
   std::int64_t cursor_ = 0;  ///< everything before it was delivered
   std::uint64_t next_number_ = 0;
   bool at_end_ = false;
+  bool resumed_ = false;
   std::set<std::int64_t> early_;  ///< begins of batches delivered out of order, after cursor_
 };
 

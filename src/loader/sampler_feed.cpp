@@ -32,7 +32,7 @@ void SamplerFeed::start_epoch(std::uint64_t epoch) {
   sampler_.save(epoch_start_);
   origin_ = drawn_ = cursor_ = 0;
   next_number_ = 0;
-  at_end_ = false;
+  at_end_ = resumed_ = false;
   early_.clear();
 }
 
@@ -58,16 +58,19 @@ bool SamplerFeed::next(Work& work) {
 
 void SamplerFeed::check(std::span<const std::int64_t> indices) const {
   check_range(indices, dataset_size_, drawn_);
-  const auto size = sampler_.size();
+  const auto size = promised_size();
   if (size && drawn_ + static_cast<std::int64_t>(indices.size()) > *size)
     throw IndexError(
         fmt::format("the sampler's size() is {}, but it yielded {} indices. Mend its size() or its next().", *size,
                     drawn_ + static_cast<std::int64_t>(indices.size())));
 }
 
+// After a resume the epoch may be a share of another world size's: size() tells of whole epochs.
+std::optional<std::int64_t> SamplerFeed::promised_size() const { return resumed_ ? std::nullopt : sampler_.size(); }
+
 void SamplerFeed::check_end() {
   at_end_ = true;
-  const auto size = sampler_.size();
+  const auto size = promised_size();
   if (size && drawn_ < *size)
     throw IndexError(fmt::format(
         "the sampler's size() is {}, but it ended after {} indices. Mend its size() or its next().", *size, drawn_));
@@ -94,8 +97,10 @@ std::optional<std::int64_t> SamplerFeed::size() const {
 
 void SamplerFeed::save(State& state) const {
   state.set("kind", "sampler");
-  state.set("sampler", epoch_start_);
-  state.set("origin", origin_);
+  State here;
+  const bool can_tell = early_.empty() && sampler_.save_at(cursor_ - origin_, here);
+  state.set("sampler", can_tell ? here : epoch_start_);
+  state.set("origin", can_tell ? cursor_ : origin_);
   state.set("cursor", cursor_);
   state.set("delivered_early", std::vector<std::int64_t>(early_.begin(), early_.end()));
 }
@@ -116,6 +121,7 @@ void SamplerFeed::load(const State& state) {
   drawn_ = cursor_ = cursor;
   next_number_ = static_cast<std::uint64_t>(cursor / batch_size_);
   at_end_ = false;
+  resumed_ = true;
   const auto early = state.get_ints("delivered_early");
   early_ = std::set<std::int64_t>(early.begin(), early.end());
 }

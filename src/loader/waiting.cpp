@@ -104,10 +104,19 @@ void Loader::Engine::wait_for_a_drained_slot() {
 }
 
 void Loader::Engine::bury_the_dead() {
-  for (const Death& death : pool_->reap()) bury(death);
+  std::string message;
+  for (const Death& death : pool_->reap()) {
+    const std::string lost = bury(death);
+    if (message.empty()) message = lost;
+  }
+  if (message.empty()) return;
+  const auto workers = static_cast<std::ptrdiff_t>(pool_->num_workers());
+  if (std::count(lost_.begin(), lost_.begin() + workers, false) == 0) fatal_ = message;
+  throw WorkerError(message);
 }
 
-void Loader::Engine::bury(const Death& death) {
+// Gives the dead worker's rows back and replaces it; what to throw if that is no longer possible, else empty.
+std::string Loader::Engine::bury(const Death& death) {
   Ring& ring = memory_->ring();
   const int first = death.worker_id * options_.threads_per_worker;
   std::string doing = "between samples";
@@ -135,7 +144,7 @@ void Loader::Engine::bury(const Death& death) {
     }
     note_processes();
     ring.ring_workers(true);
-    return;
+    return {};
   }
   lost_[static_cast<std::size_t>(death.worker_id)] = true;
   for (int claimant = first; claimant < first + options_.threads_per_worker; ++claimant)
@@ -145,11 +154,7 @@ void Loader::Engine::bury(const Death& death) {
                                ? fmt::format(" Likely out of memory: lower num_workers ({}) or prefetch ({}).",
                                              pool_->num_workers(), settings_.depth)
                                : "";
-  const std::string message =
-      fmt::format("{}; restarts used: {} of {}.{}", what, restarts_used_, settings_.max_restarts, hint);
-  const auto workers = static_cast<std::ptrdiff_t>(pool_->num_workers());
-  if (std::count(lost_.begin(), lost_.begin() + workers, false) == 0) fatal_ = message;
-  throw WorkerError(message);
+  return fmt::format("{}; restarts used: {} of {}.{}", what, restarts_used_, settings_.max_restarts, hint);
 }
 
 // A worker that could not start left the reason behind.

@@ -53,14 +53,17 @@ std::int64_t DistributedSampler::skip(std::int64_t count) {
 
 std::optional<std::int64_t> DistributedSampler::size() const { return shard_->whole().count(); }
 
-void DistributedSampler::save(State& state) const {
+void DistributedSampler::save(State& state) const { (void)save_at(position_, state); }
+
+bool DistributedSampler::save_at(std::int64_t position, State& state) const {
   state.set("type", kType);
   state.set("size", shard_->size);
   state.set("shuffle", shuffle_);
   state.set("seed", seed_);
   state.set("drop_last", shard_->drop_last);
   state.set("epoch", epoch_);
-  state.set("global_position", shard_->next_base(position_));
+  state.set("global_position", shard_->next_base(position));
+  return true;
 }
 
 void DistributedSampler::load(const State& state) {

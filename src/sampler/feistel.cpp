@@ -43,13 +43,16 @@ std::int64_t FeistelSampler::skip(std::int64_t count) {
 
 std::optional<std::int64_t> FeistelSampler::size() const { return shard_->whole().count(); }
 
-void FeistelSampler::save(State& state) const {
+void FeistelSampler::save(State& state) const { (void)save_at(position_, state); }
+
+bool FeistelSampler::save_at(std::int64_t position, State& state) const {
   state.set("type", kType);
   state.set("size", shard_->size);
   state.set("seed", seed_);
   state.set("drop_last", shard_->drop_last);
   state.set("epoch", epoch_);
-  state.set("global_position", shard_->next_base(position_));
+  state.set("global_position", shard_->next_base(position));
+  return true;
 }
 
 void FeistelSampler::load(const State& state) {

@@ -8,6 +8,8 @@ namespace infeed {
 Sampler::~Sampler() = default;
 BatchSampler::~BatchSampler() = default;
 
+bool Sampler::save_at(std::int64_t /*position*/, State& /*state*/) const { return false; }
+
 std::int64_t Sampler::skip(std::int64_t count) {
   std::array<std::int64_t, 1024> dropped;
   std::int64_t done = 0;

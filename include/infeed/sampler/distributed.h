@@ -39,6 +39,7 @@ class INFEED_API DistributedSampler final : public Sampler {
   /// Of a whole epoch, on this rank.
   [[nodiscard]] std::optional<std::int64_t> size() const override;
   void save(State& state) const override;
+  [[nodiscard]] bool save_at(std::int64_t position, State& state) const override;
   void load(const State& state) override;
 
  private:

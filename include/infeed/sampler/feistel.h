@@ -37,6 +37,7 @@ class INFEED_API FeistelSampler final : public Sampler {
   /// Of a whole epoch, on this rank.
   [[nodiscard]] std::optional<std::int64_t> size() const override;
   void save(State& state) const override;
+  [[nodiscard]] bool save_at(std::int64_t position, State& state) const override;
   void load(const State& state) override;
 
  private:

@@ -1,0 +1,157 @@
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+
+#include "infeed/base/error.h"
+#include "infeed/dataset/synthetic.h"
+#include "infeed/loader/loader.h"
+#include "support/epochs.h"
+#include "support/processes.h"
+
+namespace infeed {
+namespace {
+
+constexpr std::int64_t kMiB = 1 << 20;
+
+const SyntheticDataset& dataset() {
+  static const SyntheticDataset data(64, {{"x", DType::kUInt8, {kMiB}}, {"index", DType::kInt64, {}}});
+  return data;
+}
+
+// Runs `body` in a child whose limits it may change; true if it returned true.
+bool in_child(const std::function<bool()>& body) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    bool good = false;
+    try {
+      good = body();
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "child: %s\n", error.what());
+    }
+    _exit(good ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+void set_limit(__rlimit_resource_t resource, rlim_t value) {
+  rlimit limit{};
+  getrlimit(resource, &limit);
+  limit.rlim_cur = value;
+  setrlimit(resource, &limit);
+}
+
+TEST(MemoryTest, FewExtentsServeAWholeEpoch) {
+  Loader loader(dataset(), {.batch_size = 4, .num_workers = 2});
+  while (auto batch = loader.next()) {
+  }
+  // Depth 2 and one in hand, 4 MiB each.
+  EXPECT_LE(loader.stats().arena_bytes, 20U * kMiB);
+}
+
+TEST(MemoryTest, PagesThatABurstOfHeldBatchesWarmedAreGivenBack) {
+  Loader loader(dataset(), {.batch_size = 1, .num_workers = 1});
+  std::vector<Batch> held;
+  while (auto batch = loader.next()) held.push_back(std::move(*batch));
+  EXPECT_GE(loader.stats().arena_bytes, 60U * kMiB);
+  held.clear();
+  testing::rest_of_epoch(loader);
+  EXPECT_LE(loader.stats().arena_bytes, 12U * kMiB);
+}
+
+TEST(MemoryTest, AnAddressSpaceLimitLeavesASmallerArena) {
+  EXPECT_TRUE(in_child([] {
+    set_limit(RLIMIT_AS, rlim_t{4} << 30);
+    Loader loader(dataset(), {.batch_size = 4, .num_workers = 2, .worker_kind = WorkerKind::kFork});
+    return testing::rest_of_indices(loader) == testing::iota(64);
+  }));
+}
+
+TEST(MemoryTest, AnAddressSpaceLimitThatIsTooSmallIsAnErrorWithNumbers) {
+  EXPECT_TRUE(in_child([] {
+    const SyntheticDataset large(64, {{"x", DType::kUInt8, {256 * kMiB}}});
+    set_limit(RLIMIT_AS, rlim_t{1} << 30);
+    try {
+      Loader loader(large, {.batch_size = 4, .num_workers = 2});
+    } catch (const MemoryError& error) {
+      return std::string(error.what()).find("RLIMIT_AS") != std::string::npos;
+    }
+    return false;
+  }));
+}
+
+TEST(MemoryTest, AFileSizeLimitIsAnErrorNotASignal) {
+  EXPECT_TRUE(in_child([] {
+    set_limit(RLIMIT_FSIZE, rlim_t{4} << 20);
+    try {
+      Loader loader(dataset(), {.batch_size = 8, .num_workers = 1});
+    } catch (const MemoryError& error) {
+      return std::string(error.what()).find("RLIMIT_FSIZE") != std::string::npos;
+    }
+    return false;
+  }));
+}
+
+TEST(MemoryTest, ALimitOf32DescriptorsSufficesForTwelveWorkers) {
+  EXPECT_TRUE(in_child([] {
+    set_limit(RLIMIT_NOFILE, 32);
+    Loader loader(dataset(), {.batch_size = 4, .num_workers = 12, .worker_kind = WorkerKind::kFork});
+    return testing::rest_of_indices(loader) == testing::iota(64);
+  }));
+}
+
+TEST(MemoryTest, TooFewDescriptorsAreAnErrorAndLeaveNothing) {
+  EXPECT_TRUE(in_child([] {
+    set_limit(RLIMIT_NOFILE, 16);
+    try {
+      Loader loader(dataset(), {.batch_size = 4, .num_workers = 30, .worker_kind = WorkerKind::kFork});
+    } catch (const MemoryError&) {
+      return testing::children().empty();
+    }
+    return false;
+  }));
+}
+
+TEST(MemoryTest, ABatchHeldOverTheUsersForkIsNotWrittenAgain) {
+  Loader loader(dataset(), {.batch_size = 1, .num_workers = 1});
+  auto batch = loader.next();
+  const std::uint64_t sum = testing::checksum(*batch);
+  int pipe_fds[2];
+  ASSERT_EQ(pipe(pipe_fds), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    char go = 0;
+    if (read(pipe_fds[0], &go, 1) != 1) _exit(2);
+    _exit(testing::checksum(*batch) == sum ? 0 : 1);
+  }
+  batch.reset();
+  testing::rest_of_epoch(loader);
+  ASSERT_EQ(write(pipe_fds[1], "g", 1), 1);
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  close(pipe_fds[0]);
+  close(pipe_fds[1]);
+}
+
+TEST(MemoryTest, InAForkedChildTheLoaderIsInert) {
+  Loader loader(dataset(), {.batch_size = 1, .num_workers = 2, .worker_kind = WorkerKind::kFork});
+  ASSERT_TRUE(loader.next());
+  EXPECT_TRUE(in_child([&] {
+    try {
+      (void)loader.next();
+    } catch (const ConfigError&) {
+      loader.~Loader();
+      return true;
+    }
+    return false;
+  }));
+  EXPECT_EQ(testing::rest_of_indices(loader).size(), 63U);
+}
+
+}  // namespace
+}  // namespace infeed

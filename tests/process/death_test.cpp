@@ -1,0 +1,154 @@
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <fstream>
+
+#include "infeed/base/error.h"
+#include "infeed/dataset/synthetic.h"
+#include "infeed/loader/loader.h"
+#include "support/epochs.h"
+#include "support/processes.h"
+
+namespace infeed {
+namespace {
+
+using testing::Crew;
+using testing::rest_of_epoch;
+
+const SyntheticDataset& dataset() {
+  static const SyntheticDataset data(200, {{"x", DType::kFloat32, {16}}, {"index", DType::kInt64, {}}},
+                                     {.cost_us = 300});
+  return data;
+}
+
+LoaderOptions options(WorkerKind kind, Filling filling, int max_restarts = -1) {
+  return {.batch_size = 8,
+          .shuffle = true,
+          .seed = 4,
+          .num_workers = 2,
+          .worker_kind = kind,
+          .filling = filling,
+          .max_restarts = max_restarts};
+}
+
+pid_t pid_of(const Loader& loader, std::size_t worker) {
+  return static_cast<pid_t>(loader.stats().workers.at(worker).pid);
+}
+
+struct Case {
+  WorkerKind kind;
+  Filling filling;
+};
+
+class DeathTest : public ::testing::TestWithParam<Case> {
+ protected:
+  // The epoch with no one hurt.
+  static std::vector<std::uint64_t> undisturbed() {
+    Loader loader(dataset(), {.batch_size = 8, .shuffle = true, .seed = 4});
+    return rest_of_epoch(loader);
+  }
+};
+
+TEST_P(DeathTest, AKilledWorkerIsReplacedAndNothingIsLostOrDoubled) {
+  Loader loader(dataset(), options(GetParam().kind, GetParam().filling));
+  std::vector<std::uint64_t> sums{testing::checksum(*loader.next())};
+  kill(pid_of(loader, 0), SIGKILL);
+  for (const std::uint64_t sum : rest_of_epoch(loader)) sums.push_back(sum);
+  EXPECT_EQ(sums, undisturbed());
+  EXPECT_EQ(loader.stats().restarts, 1);
+}
+
+TEST_P(DeathTest, PastMaxRestartsOneErrorNamesTheWorkerAndTheRestGoOn) {
+  Loader loader(dataset(), options(GetParam().kind, GetParam().filling, 0));
+  std::vector<std::uint64_t> sums{testing::checksum(*loader.next())};
+  const pid_t victim = pid_of(loader, 1);
+  kill(victim, SIGKILL);
+  std::string message;
+  for (bool more = true; more;) {
+    try {
+      const auto batch = loader.next();
+      more = batch.has_value();
+      if (more) sums.push_back(testing::checksum(*batch));
+    } catch (const WorkerError& error) {
+      EXPECT_TRUE(message.empty());
+      message = error.what();
+    }
+  }
+  EXPECT_NE(message.find("worker 1 (pid " + std::to_string(victim) + ") was killed by SIGKILL"), std::string::npos)
+      << message;
+  EXPECT_EQ(sums, undisturbed());
+}
+
+TEST_P(DeathTest, WithAllWorkersLostNextThrowsEachTimeAndNeverHangs) {
+  Loader loader(dataset(), options(GetParam().kind, GetParam().filling, 0));
+  ASSERT_TRUE(loader.next());
+  kill(pid_of(loader, 0), SIGKILL);
+  kill(pid_of(loader, 1), SIGKILL);
+  int errors = 0;
+  for (int i = 0; i < 40 && errors < 3; ++i) {
+    try {
+      if (!loader.next()) break;
+    } catch (const WorkerError&) {
+      ++errors;
+    }
+  }
+  EXPECT_EQ(errors, 3);
+}
+
+TEST_P(DeathTest, AWorkerStoppedForEverEndsInATimeoutAndTheDestructorIsBounded) {
+  LoaderOptions timed = options(GetParam().kind, GetParam().filling);
+  timed.timeout_ms = 300;
+  Loader loader(dataset(), std::move(timed));
+  ASSERT_TRUE(loader.next());
+  kill(pid_of(loader, 0), SIGSTOP);
+  kill(pid_of(loader, 1), SIGSTOP);
+  std::string message;
+  try {
+    while (loader.next()) {
+    }
+  } catch (const TimeoutError& error) {
+    message = error.what();
+  }
+  EXPECT_NE(message.find("timeout_ms 300"), std::string::npos) << message;
+}
+
+TEST_P(DeathTest, WorkersLeaveWhenTheirParentIsKilled) {
+  int pipe_fds[2];
+  ASSERT_EQ(pipe(pipe_fds), 0);
+  const pid_t parent = fork();
+  if (parent == 0) {
+    Loader loader(dataset(), options(GetParam().kind, GetParam().filling));
+    (void)loader.next();
+    const pid_t pids[2] = {pid_of(loader, 0), pid_of(loader, 1)};
+    if (write(pipe_fds[1], pids, sizeof pids) != sizeof pids) _exit(1);
+    pause();
+  }
+  pid_t pids[2] = {};
+  ASSERT_EQ(read(pipe_fds[0], pids, sizeof pids), static_cast<ssize_t>(sizeof pids));
+  kill(parent, SIGKILL);
+  waitpid(parent, nullptr, 0);
+  const auto gone = [](pid_t pid) {
+    std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+    const std::string text((std::istreambuf_iterator<char>(stat)), {});
+    return text.empty() || text.find(") Z") != std::string::npos;  // a zombie waits for init only
+  };
+  EXPECT_TRUE(testing::eventually([&] { return gone(pids[0]) && gone(pids[1]); }));
+  close(pipe_fds[0]);
+  close(pipe_fds[1]);
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const WorkerKind kind : {WorkerKind::kFork, WorkerKind::kSpawn}) {
+    for (const Filling filling : {Filling::kCooperative, Filling::kWhole}) all.push_back({kind, filling});
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Processes, DeathTest, ::testing::ValuesIn(cases()), [](const auto& test) {
+  return std::string(to_string(test.param.kind)) + (test.param.filling == Filling::kWhole ? "whole" : "cooperative");
+});
+
+}  // namespace
+}  // namespace infeed
