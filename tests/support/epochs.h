@@ -14,7 +14,8 @@ namespace infeed::testing {
 inline std::uint64_t checksum(const Batch& batch) {
   std::uint64_t hash = 1469598103934665603ULL;
   const auto mix = [&](const void* data, std::size_t size) {
-    for (std::size_t i = 0; i < size; ++i) hash = (hash ^ static_cast<const unsigned char*>(data)[i]) * 1099511628211ULL;
+    for (std::size_t i = 0; i < size; ++i)
+      hash = (hash ^ static_cast<const unsigned char*>(data)[i]) * 1099511628211ULL;
   };
   for (const NamedArray& field : batch.arrays()) {
     mix(field.name.data(), field.name.size());

@@ -1,11 +1,13 @@
 // A stranger's trainer: only what is installed, every kind of worker.
-#include <cstdio>
-
 #include <infeed/infeed.h>
 
+#include <cstdio>
+
 int main() {
-  infeed::SyntheticDataset dataset(1000, {{"image", infeed::DType::kFloat32, {3, 8, 8}}, {"index", infeed::DType::kInt64, {}}});
-  for (const auto kind : {infeed::WorkerKind::kInline, infeed::WorkerKind::kThread, infeed::WorkerKind::kFork, infeed::WorkerKind::kSpawn}) {
+  infeed::SyntheticDataset dataset(
+      1000, {{"image", infeed::DType::kFloat32, {3, 8, 8}}, {"index", infeed::DType::kInt64, {}}});
+  for (const auto kind : {infeed::WorkerKind::kInline, infeed::WorkerKind::kThread, infeed::WorkerKind::kFork,
+                          infeed::WorkerKind::kSpawn}) {
     const int workers = kind == infeed::WorkerKind::kInline ? 0 : 2;
     infeed::Loader loader(dataset, {.batch_size = 64, .shuffle = true, .num_workers = workers, .worker_kind = kind});
     long long sum = 0;
