@@ -24,7 +24,7 @@ Filler::Filler(Ring& ring, const Arena& arena, const WorkPlan& plan) : ring_(rin
     gather_.emplace(plan.stream != nullptr ? plan.stream->schema() : plan.dataset->schema());
 }
 
-void Filler::fill(const Claim& claim, StageTimes& times) noexcept {
+bool Filler::fill(const Claim& claim, StageTimes& times) noexcept {
   times_ = &times;
   try {
     if (plan_.stream != nullptr)
@@ -37,12 +37,13 @@ void Filler::fill(const Claim& claim, StageTimes& times) noexcept {
     report(claim, RowFault::kRaised, kWholeBatch, -1, capture_fault(std::current_exception()));
   }
   ring_.note_sample(claim.claimant, claim.number, -1);
+  return !ring_.stopping();
 }
 
 void Filler::fill_in_place(const Claim& claim) {
   std::byte* extent = arena_.extent(claim.extent);
   for (int row = 0; row < std::min(kPrefetchRows, claim.rows); ++row) prefetch(claim, row);
-  for (int row = 0; row < claim.rows; ++row) {
+  for (int row = 0; row < claim.rows && !ring_.stopping(); ++row) {
     if (row + kPrefetchRows < claim.rows) prefetch(claim, row + kPrefetchRows);
     read_row(claim, row, [&](const SampleContext& context) {
       Row place = writer_->row(extent, claim.first_row + row, context);
@@ -56,7 +57,7 @@ void Filler::fill_gathered(const Claim& claim) {
   int kept = 0;
   bool raised = false;
   for (int row = 0; row < std::min(kPrefetchRows, claim.rows); ++row) prefetch(claim, row);
-  for (int row = 0; row < claim.rows; ++row) {
+  for (int row = 0; row < claim.rows && !ring_.stopping(); ++row) {
     if (row + kPrefetchRows < claim.rows) prefetch(claim, row + kPrefetchRows);
     const Outcome outcome = read_row(claim, row, [&](const SampleContext& context) {
       Row place = gather_->start_row(context);
@@ -126,7 +127,7 @@ void Filler::read_shard(const Claim& claim, OpenShard& shard) {
   if (gather_) gather_->start_batch();
   int kept = 0;
   bool raised = false;
-  for (int sample = 0; sample < claim.rows && !shard.ended; ++sample) {
+  for (int sample = 0; sample < claim.rows && !shard.ended && !ring_.stopping(); ++sample) {
     const Outcome outcome = next_row(claim, shard, kept);
     if (outcome == Outcome::kRead) ++kept;
     raised = raised || outcome == Outcome::kRaised;

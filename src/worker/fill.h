@@ -23,8 +23,9 @@ class Filler {
  public:
   Filler(Ring& ring, const Arena& arena, const WorkPlan& plan);
 
-  /// Fills the run; its times are added to `times`.
-  void fill(const Claim& claim, StageTimes& times) noexcept;
+  /// Fills the run; its times are added to `times`. False if the ring was stopped: the run may be incomplete and must
+  /// not be published.
+  [[nodiscard]] bool fill(const Claim& claim, StageTimes& times) noexcept;
 
  private:
   enum class Outcome : std::uint8_t { kRead, kSkipped, kRaised, kEnded };

@@ -54,7 +54,7 @@ bool WorkerLoop::step() {
   if (!claim) return false;
   const std::uint64_t begin = now_ns();
   StageTimes times;
-  s.filler.fill(*claim, times);
+  if (!s.filler.fill(*claim, times)) return false;
   drain_non_temporal_stores();
   // Before publish(): whoever has the batch in hand finds it counted.
   s.ring.add_stats(s.claimant, {.pid = s.pid,

@@ -19,6 +19,7 @@ class WorkerLoop {
   WorkerLoop& operator=(const WorkerLoop&) = delete;
 
   /// Claims a run, fills it and publishes it; false if there was none. Exceptions of the dataset become row reports.
+  /// A stop of the ring is seen between two rows; the run is then left as it is.
   bool step();
   /// Steps until the ring stops or this claimant is retired, sleeping in between. `alive` is asked before each sleep,
   /// ten times a second where nothing rings: false ends the loop.

@@ -1,4 +1,5 @@
 #include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/info.h>
 
 #include "conformance/worker_conformance.h"
 
@@ -40,11 +41,9 @@ TEST(ThreadPool, GivesTheNamesBack) {
   for (const std::string& name : thread_names()) EXPECT_NE(name.substr(0, 7), "infeed:");
 }
 
-TEST(ThreadPool, KeepsNoMoreThreadsOverPoolsThanOverOne) {
-  { Consumer(sleepy()).run(4); }
-  const std::size_t threads = thread_names().size();
-  for (int round = 0; round < 10; ++round) Consumer(sleepy()).run(4);
-  EXPECT_LE(thread_names().size(), threads);
+TEST(ThreadPool, MakesNoThreadsForEveryPoolAnew) {
+  for (int round = 0; round < 20; ++round) Consumer(sleepy()).run(4);
+  EXPECT_LE(thread_names().size(), static_cast<std::size_t>(1 + 4 + tbb::info::default_concurrency()));
 }
 
 TEST(ThreadPool, WorksWhereTheUserAllowsOneThread) {
