@@ -10,9 +10,6 @@ namespace infeed {
 /// only, so a thumbnail's own orientation does not count. Anything missing, cut or out of range gives 1.
 [[nodiscard]] int tiff_orientation(std::span<const std::byte> tiff) noexcept;
 
-/// The TIFF block of a JPEG's first Exif APP1 segment before its first scan; empty if there is none.
-[[nodiscard]] std::span<const std::byte> find_jpeg_exif(std::span<const std::byte> jpeg) noexcept;
-
 /// The TIFF block of a PNG's eXIf chunk, wherever it stands; empty if there is none.
 [[nodiscard]] std::span<const std::byte> find_png_exif(std::span<const std::byte> png) noexcept;
 

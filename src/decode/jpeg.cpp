@@ -9,6 +9,7 @@
 #include "decode/cmyk.h"
 #include "decode/exif.h"
 #include "decode/jpeg_handle.h"
+#include "decode/jpeg_header.h"
 #include "decode/jpeg_plan.h"
 
 // open():    header -> size, orientation; refuse bombs
@@ -46,6 +47,12 @@ std::string_view reason(const JpegFailure& failure) {
                                        failure.byte, handle.bytes.size(), reason(failure));
   if (failure.out_of_memory) throw MemoryError(what + "Lower num_workers or max_pixels.");
   throw DecodeError(failure.fault, what + advice(failure.fault));
+}
+
+[[noreturn]] void throw_lossless(int frame_marker) {
+  const DecodeFault fault = DecodeFault::kUnsupported;
+  throw DecodeError(fault, fmt::format("{} JPEG: lossless coding (frame marker {:x}). {}", to_string(fault),
+                                       frame_marker, advice(fault)));
 }
 
 void check_least_bytes(const JpegHandle& handle, bool lenient) {
@@ -102,12 +109,14 @@ JpegSource::~JpegSource() { jpeg_close(state_->handle); }
 
 StoredInfo JpegSource::open(std::span<const std::byte> bytes, const DecodeOptions& options) {
   state_->options = options;
+  const JpegHeader header = scan_jpeg_header(bytes);
+  if (is_lossless_frame(header.frame_marker)) throw_lossless(header.frame_marker);
   state_->read_header(bytes);
   const jpeg_decompress_struct& codec = state_->handle.codec;
   check_picture_size("JPEG", codec.image_width, codec.image_height, options.max_pixels);
   check_least_bytes(state_->handle, options.allow_truncated);
   return {static_cast<int>(codec.image_width), static_cast<int>(codec.image_height),
-          options.orient ? tiff_orientation(find_jpeg_exif(bytes)) : 1};
+          options.orient ? tiff_orientation(header.exif) : 1};
 }
 
 PixelWindow JpegSource::decode(const Window& window, int out_width, int out_height, PixelBuffer& buffer) {

@@ -12,8 +12,8 @@ constexpr int kLastRestart = 0xD7;
 }  // namespace
 
 DecodeFault jpeg_error_fault(const jpeg_common_struct& codec, bool input_ended) noexcept {
+  if (codec.err->msg_code == kNoArithmeticDecoder) return DecodeFault::kUnsupported;
   switch (codec.err->msg_code) {
-    case JERR_ARITH_NOTIMPL:
     case JERR_BAD_J_COLORSPACE:
     case JERR_BAD_PRECISION:
     case JERR_CCIR601_NOTIMPL:

@@ -8,3 +8,14 @@
 #include <jpeglib.h>
 #include <jerror.h>
 // clang-format on
+
+namespace infeed {
+
+/// The error where arithmetic decoding is not built in. Debian's ABI (62) names it, Ubuntu's (80) does not.
+#if JPEG_LIB_VERSION < 70
+inline constexpr int kNoArithmeticDecoder = JERR_ARITH_NOTIMPL;
+#else
+inline constexpr int kNoArithmeticDecoder = JERR_NOT_COMPILED;
+#endif
+
+}  // namespace infeed

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "decode/exif.h"
+#include "decode/jpeg_header.h"
 #include "decode/jpeg_maker.h"
 
 namespace infeed {
@@ -106,7 +107,7 @@ TEST(ExifTest, TakesValuesOutOfRangeForOne) {
 
 TEST(ExifTest, TakesACutBlockForOne) {
   const Bytes file = with_exif(make_jpeg({}), {.orientation = 6});
-  const std::span<const std::byte> whole = find_jpeg_exif(file);
+  const std::span<const std::byte> whole = scan_jpeg_header(file).exif;
   ASSERT_EQ(tiff_orientation(whole), 6);
   for (std::size_t size = 0; size < 8 + 2 + 24; ++size) {
     const Bytes cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
@@ -116,7 +117,7 @@ TEST(ExifTest, TakesACutBlockForOne) {
 
 TEST(ExifTest, NeverReadsOutsideOfADamagedBlock) {
   const Bytes file = with_exif(make_jpeg({}), {.orientation = 6});
-  const std::span<const std::byte> whole = find_jpeg_exif(file);
+  const std::span<const std::byte> whole = scan_jpeg_header(file).exif;
   std::mt19937 random(3);
   for (int i = 0; i < 20'000; ++i) {
     Bytes damaged(whole.begin(), whole.end());
