@@ -135,7 +135,7 @@ TEST(ArenaTest, TakesFewerExtentsThanTheAddressSpaceCannotHold) {
 TEST(ArenaTest, UsesHalfOfWhatTheAddressSpaceLimitLeaves) {
   if (!kLimitsAddressSpace) GTEST_SKIP() << "the sanitizer's shadow needs an unlimited address space";
   EXPECT_EQ(run_in_child([] {
-              lower_limit(RLIMIT_AS, std::size_t{4} << 30);
+              const LoweredLimit lowered(RLIMIT_AS, std::size_t{4} << 30);
               const Arena arena = Arena::create({.control_bytes = 1, .extent_bytes = 64 * kMiB, .num_extents = 1024});
               return arena.num_extents() > 16 && arena.num_extents() <= 32;
             }),
@@ -145,7 +145,7 @@ TEST(ArenaTest, UsesHalfOfWhatTheAddressSpaceLimitLeaves) {
 TEST(ArenaTest, NamesTheAddressSpaceLimit) {
   if (!kLimitsAddressSpace) GTEST_SKIP() << "the sanitizer's shadow needs an unlimited address space";
   EXPECT_EQ(run_in_child([] {
-              lower_limit(RLIMIT_AS, std::size_t{1} << 30);
+              const LoweredLimit lowered(RLIMIT_AS, std::size_t{1} << 30);
               return throws_naming<MemoryError>(
                   [] { (void)Arena::create({.control_bytes = 1, .extent_bytes = 512 * kMiB}); },
                   {"RLIMIT_AS", "at least 4 extents of 512 MiB"});
@@ -155,7 +155,7 @@ TEST(ArenaTest, NamesTheAddressSpaceLimit) {
 
 TEST(ArenaTest, FitsIntoTheFileSizeLimit) {
   EXPECT_EQ(run_in_child([] {
-              lower_limit(RLIMIT_FSIZE, 64 * kMiB);
+              const LoweredLimit lowered(RLIMIT_FSIZE, 64 * kMiB);
               return Arena::create({.control_bytes = 1, .extent_bytes = 2 * kMiB}).num_extents() == 31;
             }),
             kChildPassed);
@@ -163,7 +163,7 @@ TEST(ArenaTest, FitsIntoTheFileSizeLimit) {
 
 TEST(ArenaTest, NamesTheFileSizeLimit) {
   EXPECT_EQ(run_in_child([] {
-              lower_limit(RLIMIT_FSIZE, 4 * kMiB);
+              const LoweredLimit lowered(RLIMIT_FSIZE, 4 * kMiB);
               return throws_naming<MemoryError>(
                   [] { (void)Arena::create({.control_bytes = 1, .extent_bytes = 2 * kMiB}); },
                   {"RLIMIT_FSIZE", "4 MiB"});

@@ -29,10 +29,22 @@ inline int run_in_child(const std::function<bool()>& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-inline void lower_limit(__rlimit_resource resource, rlim_t value) {
-  const rlimit limit{value, value};
-  setrlimit(resource, &limit);
-}
+/// Lowers a soft limit while it lives.
+class LoweredLimit {
+ public:
+  LoweredLimit(__rlimit_resource resource, rlim_t value) : resource_(resource) {
+    getrlimit(resource, &before_);
+    const rlimit lowered{value, before_.rlim_max};
+    setrlimit(resource, &lowered);
+  }
+  ~LoweredLimit() { setrlimit(resource_, &before_); }
+  LoweredLimit(const LoweredLimit&) = delete;
+  LoweredLimit& operator=(const LoweredLimit&) = delete;
+
+ private:
+  __rlimit_resource resource_;
+  rlimit before_{};
+};
 
 /// True if `body` throws an E whose message holds every one of `words`.
 template <typename E>
