@@ -25,15 +25,12 @@ mark_as_advanced(LibTorch_INCLUDE_DIR LibTorch_LIBRARY LibTorch_CPU_LIBRARY LibT
 if(LibTorch_FOUND AND NOT TARGET LibTorch::LibTorch)
   # The std::string ABI of the wheel: new since 2.6, asked of the library because a mismatch only shows at link time.
   file(STRINGS ${LibTorch_C10_LIBRARY} _libtorch_new_abi LIMIT_COUNT 1 REGEX "__cxx1112basic_string")
-  if(_libtorch_new_abi)
-    set(_libtorch_abi 1)
-  else()
-    set(_libtorch_abi 0)
-  endif()
   add_library(LibTorch::LibTorch INTERFACE IMPORTED)
   target_include_directories(LibTorch::LibTorch SYSTEM INTERFACE
     ${LibTorch_INCLUDE_DIR} ${LibTorch_INCLUDE_DIR}/torch/csrc/api/include)
-  target_compile_definitions(LibTorch::LibTorch INTERFACE _GLIBCXX_USE_CXX11_ABI=${_libtorch_abi})
+  if(NOT _libtorch_new_abi)
+    target_compile_definitions(LibTorch::LibTorch INTERFACE _GLIBCXX_USE_CXX11_ABI=0)
+  endif()
   # torch's registrations live in libtorch_cpu, which a program that names no symbol of it would drop.
   target_link_libraries(LibTorch::LibTorch INTERFACE
     -Wl,--push-state,--no-as-needed ${LibTorch_LIBRARY} ${LibTorch_CPU_LIBRARY} -Wl,--pop-state ${LibTorch_C10_LIBRARY})
