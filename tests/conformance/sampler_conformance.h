@@ -170,6 +170,18 @@ TEST_P(SamplerConformance, SavesWithoutDisturbing) {
   EXPECT_TRUE(std::equal(rest.begin(), rest.end(), order.end() - static_cast<std::ptrdiff_t>(rest.size())));
 }
 
+TEST_P(SamplerConformance, TellsTheStateOfAnEarlierPositionOrSaysThatItCannot) {
+  for (const std::int64_t at : positions()) {
+    const auto ahead = make();
+    const auto behind = make();
+    take(*ahead, count());
+    take(*behind, at);
+    State state;
+    if (!ahead->save_at(at, state)) return;
+    ASSERT_EQ(state, saved(*behind)) << "after " << at;
+  }
+}
+
 TEST_P(SamplerConformance, RefusesAForeignState) {
   const auto sampler = make();
   State foreign = saved(*sampler);
