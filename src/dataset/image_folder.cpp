@@ -78,8 +78,11 @@ ImageFolderOptions options_from(const State& params) {
 }
 
 FileList files_from(const State& params, const std::string& root, const ImageFolderOptions& options) {
-  if (params.contains("list_fd")) {
-    auto mapping = std::make_shared<const FileMapping>(params.get_int("list_fd"));
+  if (params.contains("fds")) {
+    const auto fds = params.get_ints("fds");
+    if (fds.size() != 1)
+      throw ConfigError(fmt::format("image_folder needs the one descriptor of its spec(), {} are given.", fds.size()));
+    auto mapping = std::make_shared<const FileMapping>(fds[0]);
     const auto block = mapping->bytes();
     return FileList::view(block, std::move(mapping));
   }
@@ -144,7 +147,6 @@ std::optional<DatasetSpec> ImageFolder::spec() const {
   params.set("extensions", extensions);
   params.set("label_dtype", to_string(options_.label_dtype));
   params.set("digest", files_->list.digest());
-  params.set("list_fd", files_->shared->fd());
   params.set("fds", std::vector<std::int64_t>{files_->shared->fd()});
   return DatasetSpec{"image_folder", std::move(params), {}};
 }

@@ -73,7 +73,9 @@ std::unique_ptr<Stream> Registry::make_stream(const DatasetSpec& spec) const {
         fmt::format("stream '{}' names plugin '{}', but plugins bring datasets only.", spec.name, spec.plugin));
   if (spec.name == kDatasetStream) {
     const State& p = spec.params;
-    return std::make_unique<DatasetStream>(make({p.get_string("name"), p.get_state("params"), p.get_string("plugin")}));
+    State inner = p.get_state("params");
+    if (p.contains("fds")) inner.set("fds", p.get_ints("fds"));  // the numbers that hold in this process
+    return std::make_unique<DatasetStream>(make({p.get_string("name"), std::move(inner), p.get_string("plugin")}));
   }
   auto stream = find(streams_, "stream", spec.name)(spec.params);
   if (stream == nullptr) throw ConfigError(fmt::format("the factory of stream '{}' made nothing.", spec.name));

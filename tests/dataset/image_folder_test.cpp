@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -132,6 +133,16 @@ TEST_F(ImageFolderTest, IsMadeFromItsRootAlone) {
   State params;
   params.set("root", folder.str());
   EXPECT_EQ(ImageFolder::from_params(params)->size(), 7);
+}
+
+TEST_F(ImageFolderTest, FindsItsListUnderAnotherDescriptor) {
+  const ImageFolder dataset = open();
+  auto spec = dataset.spec().value();
+  const int other = dup(static_cast<int>(spec.params.get_ints("fds").at(0)));
+  spec.params.set("fds", std::vector<std::int64_t>{other});
+  spec.params.set("root", "/nowhere");
+  EXPECT_EQ(ImageFolder::from_params(spec.params)->size(), dataset.size());
+  close(other);
 }
 
 TEST_F(ImageFolderTest, NoticesWhereTheFilesChanged) {

@@ -51,7 +51,7 @@ class INFEED_API ImageFolder final : public Dataset {
   /// All paths: a copy, for small folders.
   [[nodiscard]] std::vector<std::string> paths() const;
 
-  /// From the params of spec(), or {"root": ...} and any of its other keys. Without "list_fd" the folders are walked
+  /// From the params of spec(), or {"root": ...} and any of its other keys. Without "fds" the folders are walked
   /// again, and a list that differs from "digest" is a ConfigError.
   [[nodiscard]] static std::unique_ptr<ImageFolder> from_params(const State& params);
 
