@@ -25,7 +25,7 @@ struct ImageSetOptions {
 };
 
 struct ImageSetSummary {
-  std::vector<std::string> classes{};                             ///< folders of train and val, sorted
+  std::vector<std::string> classes{};                           ///< folders of train and val, sorted
   int train = 0, val = 0;                                       ///< images
   std::uint64_t total_bytes = 0, min_bytes = 0, max_bytes = 0;  ///< of the files
   bool reused = false;                                          ///< the set was there already

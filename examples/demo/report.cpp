@@ -1,0 +1,82 @@
+#include "report.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+namespace demo {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+Json to_json(const Machine& machine) {
+  return {{"cpus", machine.cpus},     {"cpu", machine.cpu},           {"memory_gib", machine.memory_gib},
+          {"kernel", machine.kernel}, {"compiler", machine.compiler}, {"version", machine.version}};
+}
+
+Json to_json(const EpochReport& epoch) {
+  return {{"loss", epoch.loss},
+          {"accuracy", epoch.accuracy},
+          {"samples_per_s", epoch.samples_per_s},
+          {"waited_share", epoch.waited_share},
+          {"seconds", epoch.seconds}};
+}
+
+Json to_json(const SweepRow& row) {
+  return {{"kind", infeed::to_string(row.kind)},
+          {"workers", row.workers},
+          {"samples_per_s", row.samples_per_s},
+          {"cpu_us_per_sample", row.cpu_us_per_sample},
+          {"pss_mb", row.pss_mb},
+          {"first_batch_ms", row.first_batch_ms},
+          {"utilisation", row.utilisation}};
+}
+
+template <typename Item>
+Json to_json(const std::vector<Item>& items) {
+  Json list = Json::array();
+  for (const Item& item : items) list.push_back(to_json(item));
+  return list;
+}
+
+Json to_json(const Report& report) {
+  Json json = {{"validation_accuracy", validation_accuracy(report.training)},
+               {"epochs", to_json(report.training.epochs)},
+               {"peak_memory_mb", static_cast<double>(report.training.peak_bytes) / 1e6},
+               {"training_seconds", report.training.seconds},
+               {"sweep", to_json(report.sweep)}};
+  if (!report.sweep.empty()) {
+    json["recommended"] = {{"kind", infeed::to_string(report.recommendation.row.kind)},
+                           {"workers", report.recommendation.row.workers},
+                           {"why", report.recommendation.why}};
+  }
+  json["machine"] = to_json(report.machine);
+  return json;
+}
+
+}  // namespace
+
+double validation_accuracy(const TrainReport& training) {
+  return training.epochs.empty() ? 0 : training.epochs.back().accuracy;
+}
+
+void write_report(const Report& report, const std::string& path) {
+  const fs::path target(path);
+  if (target.has_parent_path()) fs::create_directories(target.parent_path());
+  const fs::path partial = path + ".partial-" + std::to_string(getpid());
+  std::ofstream file(partial);
+  file << to_json(report).dump(2) << "\n";
+  file.close();
+  if (!file) {
+    std::error_code ignored;
+    fs::remove(partial, ignored);
+    throw std::runtime_error("cannot write " + partial.string() + "; is the folder writable, the disk full?");
+  }
+  fs::rename(partial, target);
+}
+
+}  // namespace demo

@@ -1,0 +1,26 @@
+#pragma once
+/// The demo's figures as a file.
+
+#include <string>
+#include <vector>
+
+#include "measure.h"
+#include "sweep.h"
+#include "train.h"
+
+namespace demo {
+
+struct Report {
+  Machine machine;
+  TrainReport training;
+  std::vector<SweepRow> sweep;    ///< may be empty
+  Recommendation recommendation;  ///< of the sweep
+};
+
+/// Of the last epoch.
+[[nodiscard]] double validation_accuracy(const TrainReport& training);
+
+/// Writes JSON to `path`, whole or not at all; missing folders are made. Throws std::runtime_error.
+void write_report(const Report& report, const std::string& path);
+
+}  // namespace demo
