@@ -112,6 +112,23 @@ TEST_P(DeathAtStep, LosesNoAssignedBatch) {
   EXPECT_EQ(run_with_deaths(GetParam(), {.depth = 3, .num_extents = 9, .whole = true, .assign = true}, 6), 6);
 }
 
+Ring* ring_to_cancel = nullptr;
+
+/// The consumer cancels while a claimant that found no extent is about to give its run back.
+TEST(RingStepsTest, ARunThatIsGivenBackIntoACancelledBatchEndsIt) {
+  Feed feed({.num_extents = 1, .rows = 5});
+  ASSERT_EQ(feed.ring.acquire_extent(), 0);
+  ASSERT_EQ(feed.ring.arm({.seq = 1, .rows = 5, .whole = true}), 0);
+  ring_to_cancel = &feed.ring;
+  ring_step_hook = [](RingStep step) {
+    if (step == RingStep::kBeforeReturn) ring_to_cancel->cancel(0);
+  };
+  EXPECT_FALSE(feed.ring.claim(0).has_value());
+  ring_step_hook = nullptr;
+  EXPECT_TRUE(feed.ring.ready(0));
+  EXPECT_EQ(feed.ring.take(0).extent, kNoExtent);
+}
+
 std::string step_name(const ::testing::TestParamInfo<RingStep>& step) {
   constexpr std::array names{"BeforeCas",  "AfterCas",  "AfterTodo",  "AfterBind",   "BeforeReturn", "MidRows",
                              "BeforeDone", "AfterDone", "BeforeRing", "BeforeSleep", "Woken"};
