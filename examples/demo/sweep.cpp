@@ -1,6 +1,7 @@
 #include "sweep.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <tuple>
@@ -50,9 +51,15 @@ class Job {
   double compute_s_ = 0;
 };
 
-// As a program would do it: first the loader, so that a fork finds little to share, then the model.
-SweepRow measure(const infeed::ImageFolder& dataset, SweepRow row, const SweepOptions& options) {
+// What earlier rows left in the heap; a fork would share it, then copy it.
+void forget_earlier_rows() {
   infeed::host_allocator().empty_cache();
+  malloc_trim(0);
+}
+
+// As a program would do it: first the loader, then the model.
+SweepRow measure(const infeed::ImageFolder& dataset, SweepRow row, const SweepOptions& options) {
+  forget_earlier_rows();
   const Stopwatch start;
   infeed::Loader loader(dataset, training_loader(row.kind, row.workers, options.seed));
   { const auto first = loader.next(); }
