@@ -86,6 +86,19 @@ TEST(ModuleTest, BeginsWithPyTorchsRangesFromASeed) {
   }
 }
 
+struct Outcome {
+  std::vector<double> output;
+  std::vector<std::vector<double>> grads;
+};
+
+Outcome outcome_of(Module& net, const Tensor& y) {
+  net.zero_grad();
+  sum(y).backward();
+  Outcome outcome{values_of(y), {}};
+  for (const Tensor& parameter : net.parameters()) outcome.grads.push_back(values_of(parameter.grad()));
+  return outcome;
+}
+
 // The same layers one by one, where nothing is fused.
 TEST(SequentialTest, ComputesWhatItsLayersCompute) {
   manual_seed(5);
@@ -93,17 +106,12 @@ TEST(SequentialTest, ComputesWhatItsLayersCompute) {
   const Tensor x = spread_values({4, 3, 8, 8});
   Tensor y = x;
   for (const NamedModule& layer : net.children()) y = layer.module->forward(y);
-  sum(y).backward();
-  std::vector<Tensor> grads;
-  for (const Tensor& parameter : net.parameters()) grads.push_back(parameter.grad());
-  net.zero_grad();
-  const Tensor fused = net(x);
-  sum(fused).backward();
-  EXPECT_EQ(values_of(fused), values_of(y));
-  for (std::size_t i = 0; i < grads.size(); ++i) {
-    const std::vector<double> expected = values_of(grads[i]);
-    const std::vector<double> got = values_of(net.parameters()[i].grad());
-    for (std::size_t j = 0; j < got.size(); ++j) ASSERT_NEAR(got[j], expected[j], 1e-5) << "parameter " << i;
+  const Outcome expected = outcome_of(net, y);
+  const Outcome fused = outcome_of(net, net(x));
+  EXPECT_EQ(fused.output, expected.output);
+  for (std::size_t i = 0; i < fused.grads.size(); ++i) {
+    for (std::size_t j = 0; j < fused.grads[i].size(); ++j)
+      ASSERT_NEAR(fused.grads[i][j], expected.grads[i][j], 1e-5) << i;
   }
 }
 

@@ -14,6 +14,16 @@ torch::Tensor to_torch(const Tensor& tensor) {
   return torch::from_blob(plain.data_ptr(), plain.shape().span(), integers ? torch::kInt64 : torch::kFloat32).clone();
 }
 
+torch::optim::SGDOptions to_torch(const optim::SGDOptions& o) {
+  return torch::optim::SGDOptions(o.lr)
+      .momentum(o.momentum)
+      .dampening(o.dampening)
+      .weight_decay(o.weight_decay)
+      .nesterov(o.nesterov);
+}
+
+const Tensor kLabels = Tensor::from_values<std::int64_t>({0, 1, 2, 3, 4, 0, 1, 2});
+
 struct TrainingTorchTest : testing::TestWithParam<optim::SGDOptions> {
   TrainingTorchTest() {
     const std::vector<nn::NamedTensor> state = ours.state_dict();
@@ -27,6 +37,20 @@ struct TrainingTorchTest : testing::TestWithParam<optim::SGDOptions> {
     }
     ADD_FAILURE() << "no " << name;
     return {};
+  }
+
+  torch::Tensor torch_loss(const Tensor& images) {
+    return torch::nn::functional::cross_entropy(theirs->forward(to_torch(images)), to_torch(kLabels));
+  }
+
+  static void take_step(auto& optimizer, auto& loss) {
+    optimizer.zero_grad();
+    loss.backward();
+    optimizer.step();
+  }
+
+  void expect_same(const std::string& name, const torch::Tensor& expected) {
+    EXPECT_TRUE(torch::allclose(to_torch(find(ours.state_dict(), name)), expected, 1e-3, 1e-4)) << name;
   }
 
   nn::Sequential ours = [] {
@@ -49,31 +73,18 @@ struct TrainingTorchTest : testing::TestWithParam<optim::SGDOptions> {
 };
 
 TEST_P(TrainingTorchTest, TakesTheSameSteps) {
-  const optim::SGDOptions& o = GetParam();
-  optim::SGD sgd(ours.parameters(), o);
-  torch::optim::SGD torch_sgd(theirs->parameters(), torch::optim::SGDOptions(o.lr)
-                                                        .momentum(o.momentum)
-                                                        .dampening(o.dampening)
-                                                        .weight_decay(o.weight_decay)
-                                                        .nesterov(o.nesterov));
-  const Tensor labels = Tensor::from_values<std::int64_t>({0, 1, 2, 3, 4, 0, 1, 2});
+  optim::SGD sgd(ours.parameters(), GetParam());
+  torch::optim::SGD torch_sgd(theirs->parameters(), to_torch(GetParam()));
   for (int i = 0; i < 5; ++i) {
     const Tensor images = spread_values({8, 3, 12, 12}, i);
-    const Tensor loss = nn::cross_entropy(ours(images), labels);
-    const torch::Tensor expected =
-        torch::nn::functional::cross_entropy(theirs->forward(to_torch(images)), to_torch(labels));
+    const Tensor loss = nn::cross_entropy(ours(images), kLabels);
+    const torch::Tensor expected = torch_loss(images);
     ASSERT_NEAR(loss.item(), expected.item<double>(), 1e-4) << "step " << i;
-    sgd.zero_grad();
-    torch_sgd.zero_grad();
-    loss.backward();
-    expected.backward();
-    sgd.step();
-    torch_sgd.step();
+    take_step(sgd, loss);
+    take_step(torch_sgd, expected);
   }
-  for (const auto& item : theirs->named_parameters())
-    EXPECT_TRUE(torch::allclose(to_torch(find(ours.state_dict(), item.key())), item.value(), 1e-3, 1e-4)) << item.key();
-  for (const auto& item : theirs->named_buffers())
-    EXPECT_TRUE(torch::allclose(to_torch(find(ours.state_dict(), item.key())), item.value(), 1e-3, 1e-4)) << item.key();
+  for (const auto& item : theirs->named_parameters()) expect_same(item.key(), item.value());
+  for (const auto& item : theirs->named_buffers()) expect_same(item.key(), item.value());
 }
 
 INSTANTIATE_TEST_SUITE_P(Options, TrainingTorchTest,
