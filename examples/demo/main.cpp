@@ -94,10 +94,11 @@ void sweep(const Options& options, demo::Report& report) {
     sweep.workers = {2};
     sweep.row_seconds = 0.5;
   }
-  demo::say(
-      fmt::format("\nWorker sweep: the same training, {:.1g} s a row. CPU and memory (PSS) are of all processes, the "
-                  "model included;\nutilisation is the share of time that the trainer computed and did not wait.",
-                  sweep.row_seconds));
+  demo::say(fmt::format(
+      "\nWorker sweep: the same data feed a model of half the width (so that feeding matters), {:.2g} s a row.\n"
+      "CPU and memory (PSS) are of all processes, the model included; utilisation is the share of time that the\n"
+      "trainer computed and did not wait for data.",
+      sweep.row_seconds));
   report.sweep = demo::sweep(sweep);
   report.recommendation = demo::recommend(report.sweep, report.machine.cpus);
   demo::say(fmt::format("\nUse {}: {}.", demo::setting_text(report.recommendation.row), report.recommendation.why));

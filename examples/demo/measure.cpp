@@ -100,6 +100,14 @@ std::uint64_t tree_pss_bytes() {
   return sum;
 }
 
+double machine_cpu_seconds() {
+  std::ifstream file("/proc/stat");
+  std::string cpu;
+  double user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0;
+  file >> cpu >> user >> nice >> system >> idle >> iowait >> irq >> softirq;
+  return (user + nice + system + irq + softirq) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
 void PeakMemory::sample(bool now) {
   if (!now && clock_.seconds() < next_s_) return;
   peak_ = std::max(peak_, tree_pss_bytes());

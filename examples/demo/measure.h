@@ -13,6 +13,9 @@ namespace demo {
 /// sum is the memory really taken. 0 where the kernel does not tell.
 [[nodiscard]] std::uint64_t tree_pss_bytes();
 
+/// Seconds of CPU that all cores of the machine have worked since it started; 0 where the kernel does not tell.
+[[nodiscard]] double machine_cpu_seconds();
+
 class Stopwatch {
  public:
   [[nodiscard]] double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }

@@ -25,21 +25,21 @@ Tensor tensor_of(const infeed::Batch& batch, const char* field) {
   return Tensor::from_array(batch.at(field), batch.owner());
 }
 
-nn::Sequential seeded_model(int classes, std::uint64_t seed) {
-  infeed::manual_seed(seed);
-  return make_model(classes);
+nn::Sequential seeded_model(const Trainer::Options& options) {
+  infeed::manual_seed(options.seed);
+  return make_model(options.classes, options.width);
 }
 
 }  // namespace
 
-nn::Sequential make_model(int classes) {
+nn::Sequential make_model(int classes, int width) {
   nn::Sequential model;
-  add_block(model, 3, 32);
-  add_block(model, 32, 64);
-  add_block(model, 64, 128);
+  add_block(model, 3, width);
+  add_block(model, width, 2 * width);
+  add_block(model, 2 * width, 4 * width);
   model.push_back(nn::AdaptiveAvgPool2d(1));
   model.push_back(nn::Flatten());
-  model.push_back(nn::Linear(128, classes));
+  model.push_back(nn::Linear(4 * width, classes));
   return model;
 }
 
@@ -51,7 +51,7 @@ std::int64_t count_parameters(const nn::Module& model) {
 
 Trainer::Trainer(const Options& options)
     : options_(options),
-      model_(seeded_model(options.classes, options.seed)),
+      model_(seeded_model(options)),
       sgd_(model_.parameters(), {.momentum = 0.9, .weight_decay = 5e-4}) {}
 
 double Trainer::learning_rate() const {

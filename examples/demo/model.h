@@ -9,8 +9,8 @@
 namespace demo {
 
 /// Three blocks of convolution, batch norm, ReLU and pooling, then a linear layer: float32 [N, 3, 64, 64] to logits
-/// [N, classes].
-[[nodiscard]] infeed::nn::Sequential make_model(int classes);
+/// [N, classes]. The blocks have `width`, 2 `width` and 4 `width` channels.
+[[nodiscard]] infeed::nn::Sequential make_model(int classes, int width);
 [[nodiscard]] std::int64_t count_parameters(const infeed::nn::Module& model);
 
 /// SGD with momentum; the learning rate rises for a quarter of the run, then falls to 0 along a cosine ("1cycle").
@@ -18,6 +18,7 @@ class Trainer {
  public:
   struct Options {
     int classes = 10;
+    int width = 32;
     std::int64_t total_steps = 1;
     double max_lr = 0.1;
     std::uint64_t seed = 0;  ///< of the initial weights

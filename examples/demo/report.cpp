@@ -33,7 +33,8 @@ Json to_json(const SweepRow& row) {
           {"cpu_us_per_sample", row.cpu_us_per_sample},
           {"pss_mb", row.pss_mb},
           {"first_batch_ms", row.first_batch_ms},
-          {"utilisation", row.utilisation}};
+          {"utilisation", row.utilisation},
+          {"others_share", row.others_share}};
 }
 
 template <typename Item>

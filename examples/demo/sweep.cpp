@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <malloc.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <tuple>
@@ -18,6 +19,7 @@ namespace {
 
 using infeed::WorkerKind;
 
+constexpr int kModelWidth = 16;    // half of the trained one's: a lighter step makes feeding matter
 constexpr int kWarmUpBatches = 4;  // then prefetch, caches and every worker's pages are warm
 constexpr double kNoise = 0.05;    // smaller differences of rate are none
 constexpr double kBusy = 0.9;      // shares above this count as "all"
@@ -64,19 +66,21 @@ SweepRow measure(const infeed::ImageFolder& dataset, SweepRow row, const SweepOp
   infeed::Loader loader(dataset, training_loader(row.kind, row.workers, options.seed));
   { const auto first = loader.next(); }
   row.first_batch_ms = start.seconds() * 1e3;
-  Trainer trainer({.classes = static_cast<int>(dataset.classes().size()), .seed = options.seed});
+  Trainer trainer({.classes = static_cast<int>(dataset.classes().size()), .width = kModelWidth, .seed = options.seed});
   Job job(loader, trainer);
   for (int i = 0; i < kWarmUpBatches; ++i) job.take_batch();
   job.start_counting();
-  const double cpu_before = tree_cpu_seconds();
+  const double machine_before = machine_cpu_seconds(), cpu_before = tree_cpu_seconds();
   const Stopwatch window;
   while (window.seconds() < options.row_seconds) job.take_batch();
   const double seconds = window.seconds();
   const double cpu = tree_cpu_seconds() - cpu_before;
+  const double others = machine_cpu_seconds() - machine_before - cpu;
   const auto samples = static_cast<double>(job.samples());
   row.samples_per_s = samples / seconds;
   row.cpu_us_per_sample = cpu / samples * 1e6;
   row.utilisation = job.compute_s() / seconds;
+  row.others_share = std::max(0.0, others / seconds / static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN)));
   row.pss_mb = static_cast<double>(tree_pss_bytes()) / 1e6;
   return row;
 }
@@ -107,8 +111,19 @@ std::string limit_of(const SweepRow& row, int cpus) {
     return fmt::format("all {} cores are {:.0f} % busy, so the machine is the limit, and more workers cannot help",
                        cpus, cpu_share * 100);
   }
-  return fmt::format("the trainer waits {:.0f} % of the time for data while the {} cores are {:.0f} % busy", 100 - busy,
-                     cpus, cpu_share * 100);
+  return fmt::format("the trainer waits {:.0f} % of the time for data while this program has {:.0f} % of the {} cores",
+                     100 - busy, cpu_share * 100, cpus);
+}
+
+// Figures that others have disturbed say so.
+void warn_of_others(const std::vector<SweepRow>& rows) {
+  double sum = 0;
+  for (const SweepRow& row : rows) sum += row.others_share;
+  const double share = sum / static_cast<double>(rows.size());
+  if (share < kNoise) return;
+  say(fmt::format(
+      "  Other programs had {:.0f} % of the cores meanwhile: these rates are too low, and rows differ by chance.",
+      share * 100));
 }
 
 }  // namespace
@@ -125,6 +140,7 @@ std::vector<SweepRow> sweep(const SweepOptions& options) {
     }
     print(row);
   }
+  warn_of_others(rows);
   return rows;
 }
 

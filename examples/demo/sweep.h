@@ -1,5 +1,6 @@
 #pragma once
-/// The same training job with every kind and number of workers: which setting suits this machine?
+/// One training job with every kind and number of workers: which setting suits this machine? Its data and loader are
+/// the demo's, its model has half the width, so that a step takes about as long as feeding it.
 
 #include <cstdint>
 #include <string>
@@ -18,12 +19,13 @@ struct SweepRow {
   double pss_mb = 0;             ///< of all processes, the model and its memory included
   double first_batch_ms = 0;     ///< from the loader's construction
   double utilisation = 0;        ///< share of the time that the trainer computed and did not wait for data
+  double others_share = 0;       ///< of the cores' time, taken by other programs: their noise is in the figures
 };
 
 struct SweepOptions {
   std::string data;  ///< folder with train/
   std::vector<int> workers = {1, 2, 4, 8};
-  double row_seconds = 3;  ///< measured; start and warm-up come before
+  double row_seconds = 5;  ///< measured; start and warm-up come before
   std::uint64_t seed = 0;
 };
 

@@ -107,6 +107,7 @@ TEST_F(DemoTest, MeasuresEachKindOfWorker) {
     EXPECT_EQ(row.at("workers"), kinds.back() == "inline" ? 0 : 2);
     expect_positive(row, {"samples_per_s", "cpu_us_per_sample", "pss_mb", "first_batch_ms"});
     expect_share(row, "utilisation");
+    expect_share(row, "others_share");
   }
   EXPECT_EQ(kinds, (std::vector<std::string>{"inline", "thread", "fork", "spawn"}));
 }
