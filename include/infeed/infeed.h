@@ -25,6 +25,7 @@
 #include "infeed/device/simulated.h"
 #include "infeed/loader/loader.h"
 #include "infeed/loader/options.h"
+#include "infeed/loader/stager.h"
 #include "infeed/loader/stats.h"
 #include "infeed/sampler/batch.h"
 #include "infeed/sampler/distributed.h"
