@@ -106,6 +106,7 @@ void sweep(const Options& options, demo::Report& report) {
 
 int run(const Options& options, const demo::Machine& machine) {
   const demo::Stopwatch clock;
+  demo::check_place_of_report(options.out);
   demo::say(fmt::format("infeed {} on {} cores ({}), {:.0f} GiB, {}\n", machine.version, machine.cpus, machine.cpu,
                         machine.memory_gib, machine.kernel));
   // Half of the cores compute, so that workers find some free; the sweep's rows use as many.

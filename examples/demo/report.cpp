@@ -65,19 +65,27 @@ double validation_accuracy(const TrainReport& training) {
   return training.epochs.empty() ? 0 : training.epochs.back().accuracy;
 }
 
+void check_place_of_report(const std::string& path) {
+  const fs::path parent = fs::absolute(path).parent_path();
+  std::error_code error;
+  fs::create_directories(parent, error);
+  if (error || access(parent.c_str(), W_OK) != 0) {
+    throw std::runtime_error("the figures cannot be written to " + path + ": " + parent.string() +
+                             " is no folder that can be written to; choose another with --out");
+  }
+}
+
 void write_report(const Report& report, const std::string& path) {
-  const fs::path target(path);
-  if (target.has_parent_path()) fs::create_directories(target.parent_path());
-  const fs::path partial = path + ".partial-" + std::to_string(getpid());
+  const std::string partial = path + ".partial-" + std::to_string(getpid());
   std::ofstream file(partial);
   file << to_json(report).dump(2) << "\n";
   file.close();
-  if (!file) {
-    std::error_code ignored;
-    fs::remove(partial, ignored);
-    throw std::runtime_error("cannot write " + partial.string() + "; is the folder writable, the disk full?");
-  }
-  fs::rename(partial, target);
+  std::error_code error;
+  if (file) fs::rename(partial, path, error);
+  if (file && !error) return;
+  std::error_code ignored;
+  fs::remove(partial, ignored);
+  throw std::runtime_error("cannot write " + path + "; is the disk full?");
 }
 
 }  // namespace demo

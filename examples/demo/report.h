@@ -20,7 +20,9 @@ struct Report {
 /// Of the last epoch.
 [[nodiscard]] double validation_accuracy(const TrainReport& training);
 
-/// Writes JSON to `path`, whole or not at all; missing folders are made. Throws std::runtime_error.
+/// Makes the folders above `path`. Throws std::runtime_error where nothing can be written there: better known early.
+void check_place_of_report(const std::string& path);
+/// Writes JSON to `path`, whole or not at all. Throws std::runtime_error.
 void write_report(const Report& report, const std::string& path);
 
 }  // namespace demo

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -31,9 +32,10 @@ class Demo {
     std::vector<char*> words;
     for (std::string& argument : arguments) words.push_back(argument.data());
     words.push_back(nullptr);
+    std::filesystem::remove(log_);  // what an earlier run said
     pid_ = fork();
+    setpgid(pid_, pid_);  // by both, so that the group is there when either goes on
     if (pid_ != 0) return;
-    setpgid(0, 0);
     if (chdir(folder.c_str()) != 0 || freopen(log_.c_str(), "w", stdout) == nullptr) _exit(126);
     dup2(STDOUT_FILENO, STDERR_FILENO);
     execv(DEMO_PATH, words.data());
@@ -48,12 +50,17 @@ class Demo {
   [[nodiscard]] std::string output() const { return read_file(log_); }
   [[nodiscard]] bool says(const std::string& text) const { return output().find(text) != std::string::npos; }
   void wait_until_it_says(const std::string& text) const {
-    while (!says(text) && kill(pid_, 0) == 0) std::this_thread::sleep_for(20ms);
+    while (!says(text) && !has_ended()) std::this_thread::sleep_for(20ms);
   }
   void interrupt_all() const { kill(-pid_, SIGINT); }  // as a terminal does for Ctrl-C
   [[nodiscard]] bool left_processes() const { return kill(-pid_, 0) == 0; }
 
  private:
+  [[nodiscard]] bool has_ended() const {
+    siginfo_t info{};
+    return waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
+  }
+
   std::string log_;
   pid_t pid_ = -1;
 };
@@ -137,11 +144,18 @@ TEST_F(DemoTest, UsesTheImagesOfAnEarlierRun) {
 
 TEST_F(DemoTest, EndsAtCtrlCWithoutALeftover) {
   const Demo demo(folder->str(), {"--quick", "--epochs", "100", "--out", "never.json"});
-  demo.wait_until_it_says("epoch ");
+  demo.wait_until_it_says("epoch  ");
   demo.interrupt_all();
   EXPECT_EQ(demo.exit_code(), 130) << demo.output();
   EXPECT_FALSE(demo.left_processes());
   EXPECT_FALSE(std::filesystem::exists(folder->at("never.json")));
+}
+
+TEST_F(DemoTest, RefusesAnImpossiblePlaceForItsFiguresAtOnce) {
+  const Demo demo(folder->str(), {"--quick", "--out", "/proc/nowhere/demo.json"});
+  EXPECT_EQ(demo.exit_code(), 1);
+  EXPECT_TRUE(demo.says("choose another with --out")) << demo.output();
+  EXPECT_FALSE(demo.says("Training")) << demo.output();
 }
 
 TEST_F(DemoTest, LeavesAFolderOfSomebodyElseAlone) {
