@@ -103,13 +103,13 @@ void print(const SweepRow& row) {
 std::string limit_of(const SweepRow& row, int cpus) {
   const double cpu_share = row.samples_per_s * row.cpu_us_per_sample / 1e6 / cpus;
   const double busy = row.utilisation * 100;
+  if (cpu_share >= kBusy) {
+    return fmt::format("the {} cores are {:.0f} % busy, so the machine is the limit, and more workers cannot help",
+                       cpus, cpu_share * 100);
+  }
   if (row.utilisation >= kBusy) {
     return fmt::format("the trainer computes {:.0f} % of the time, so it is the limit, and more workers cannot help",
                        busy);
-  }
-  if (cpu_share >= kBusy) {
-    return fmt::format("all {} cores are {:.0f} % busy, so the machine is the limit, and more workers cannot help",
-                       cpus, cpu_share * 100);
   }
   return fmt::format("the trainer waits {:.0f} % of the time for data while this program has {:.0f} % of the {} cores",
                      100 - busy, cpu_share * 100, cpus);
