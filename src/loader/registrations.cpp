@@ -47,9 +47,11 @@ bool Registrations::lock_anew(std::byte* begin, std::byte* end) {
   } catch (const Error& error) {
     refused_ = true;
     ranges_.erase(begin);
-    log(LogLevel::kWarning, fmt::format("batches are copied from memory that is not page-locked, which is slower: {} "
-                                        "Raise the limit of locked memory (ulimit -l), or lower prefetch.",
-                                        error.what()));
+    const std::string why = error.what();
+    log(LogLevel::kWarning,
+        fmt::format("batches are copied from memory that is not page-locked, which is slower: {}. Raise the limit of "
+                    "locked memory (ulimit -l), or lower prefetch.",
+                    why.substr(0, why.find_last_not_of('.') + 1)));
   }
   recount();
   return !refused_;

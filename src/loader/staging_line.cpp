@@ -55,21 +55,24 @@ std::optional<StagedBatch> Stager::Line::next() {
   counters_.last_next = Clock::now();
   if (!counters_.first_next) counters_.first_next = counters_.last_next;
   start_threads();
-  running_ = true;
-  changed_.notify_all();
+  if (!running_) {
+    if (!position_) position_ = std::make_shared<const State>(loader_.state_dict());  // before anything is read ahead
+    running_ = true;
+    room_.notify_one();
+  }
   wait_for_outcome(lock);
   hand_to_compute(ready_.front());
 
   Outcome outcome = std::move(ready_.front());
   ready_.pop_front();
   if (outcome.position) position_ = std::move(outcome.position);
-  shortage_ = nullptr;
+  memory_came_free();
   if (!outcome.batch) stalled_ = false;
   if (!outcome.batch && !outcome.error) {
     running_ = false;
     beginning_ = true;
   }
-  changed_.notify_all();
+  room_.notify_one();
   if (outcome.error) std::rethrow_exception(outcome.error);
   if (!outcome.batch) return std::nullopt;
   ++counters_.batches;
@@ -85,8 +88,11 @@ void Stager::Line::wait_for_outcome(std::unique_lock<std::mutex>& lock) {
     if (!ready_.empty()) break;
     if (failed_) std::rethrow_exception(failed_);
     // While copies run, memory may come free without the user.
-    if (shortage_ && copying_.empty()) std::rethrow_exception(std::exchange(shortage_, nullptr));
-    changed_.wait(lock);
+    if (shortage_ && copying_.empty()) {
+      room_.notify_one();
+      std::rethrow_exception(std::exchange(shortage_, nullptr));
+    }
+    news_.wait(lock);
   }
   counters_.waited += Clock::now() - begin;
   counters_.last_next = Clock::now();
@@ -112,8 +118,8 @@ void Stager::Line::retire_dropped() {
     compute_->record(*slot.consumed);
     free_.push_back(std::move(dropped_.back()));
     dropped_.pop_back();
-    shortage_ = nullptr;
-    changed_.notify_all();
+    memory_came_free();
+    room_.notify_one();
   }
 }
 
@@ -125,14 +131,15 @@ void Stager::Line::take_back(std::unique_ptr<Slot> slot, bool was_lent) noexcept
   }
   std::unique_lock lock(mutex_);
   held_ -= was_lent ? 1 : 0;
-  shortage_ = nullptr;
+  memory_came_free();
   if (slot && closed_) {
     lock.unlock();
     slot.reset();  // the device waits for work that uses it; the compute stream may be gone
     return;
   }
   if (slot) (was_lent ? dropped_ : free_).push_back(std::move(slot));
-  changed_.notify_all();
+  room_.notify_one();
+  news_.notify_all();
 }
 
 // Frees device memory once the compute stream is past it.
@@ -164,14 +171,13 @@ void Stager::Line::change(const std::function<void(Loader&)>& change) {
 // Until the feeder is at rest, no copy runs and nothing is staged.
 void Stager::Line::settle(std::unique_lock<std::mutex>& lock) {
   paused_ = true;
-  changed_.notify_all();
-  changed_.wait(lock, [this] { return !feeding_ && copying_.empty(); });
+  news_.wait(lock, [this] { return !feeding_ && copying_.empty(); });
   std::deque<Outcome> staged = std::exchange(ready_, {});
   drawn_.reset();
   drawn_position_.reset();
   beginning_ = true;
   running_ = stalled_ = false;
-  shortage_ = nullptr;
+  memory_came_free();
   const bool failed = std::exchange(failed_, nullptr) != nullptr;
   lock.unlock();
   staged.clear();
@@ -203,13 +209,13 @@ void Stager::Line::close() noexcept {
   {
     const std::lock_guard lock(mutex_);
     stop_feeder_ = true;
-    changed_.notify_all();
+    room_.notify_one();
   }
   if (feeder_.joinable()) feeder_.join();
   {
     const std::lock_guard lock(mutex_);
     stop_finisher_ = true;
-    changed_.notify_all();
+    queued_.notify_one();
   }
   if (finisher_.joinable()) finisher_.join();
   std::unique_lock lock(mutex_);

@@ -107,6 +107,10 @@ class Stager::Line : public std::enable_shared_from_this<Line> {
   void clear_failure();
   void take_back(std::unique_ptr<Slot> slot, bool was_lent) noexcept;
   void discard(Slot& slot) noexcept;
+  void memory_came_free() noexcept {
+    shortage_ = nullptr;
+    ++frees_;
+  }
 
   // staging_threads.cpp: feeder and finisher
   void feed() noexcept;
@@ -143,15 +147,19 @@ class Stager::Line : public std::enable_shared_from_this<Line> {
   std::shared_ptr<const State> drawn_position_;  ///< of the loader's latest outcome in this epoch
   std::size_t largest_ = 0;                      ///< bytes of a device buffer
   bool full_ = false;                            ///< the device has no room for as many slots as are wanted
+  std::uint64_t frees_seen_ = 0;                 ///< frees_ when the feeder last set out
 
   mutable std::mutex mutex_;                    ///< all below
-  std::condition_variable changed_;             ///< any of it
+  std::condition_variable room_;                ///< for the feeder: it may have something to do
+  std::condition_variable queued_;              ///< for the finisher: a copy was queued
+  std::condition_variable news_;                ///< for the consumer: something was staged, dropped, copied or failed
   std::deque<Outcome> ready_;                   ///< in order of delivery
   std::deque<Copying> copying_;                 ///< in the order of the copy stream
   std::vector<std::unique_ptr<Slot>> free_;     ///< the one free longest first
   std::vector<std::unique_ptr<Slot>> dropped_;  ///< by the user, since the last call
   std::shared_ptr<const State> position_;       ///< of what was delivered; null: the loader's own
   std::exception_ptr shortage_;                 ///< why the feeder found no memory; cleared when some came free
+  std::uint64_t frees_ = 0;                     ///< times that memory came free
   std::exception_ptr failed_;                   ///< a copy or a device call; until settle()
   int held_ = 0;                                ///< batches in the user's hands
   bool beginning_ = true;                       ///< nothing of the epoch was drawn yet

@@ -26,9 +26,10 @@ void Stager::Line::feed() noexcept {
   pthread_setname_np(pthread_self(), "infeed:stage");
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return stop_feeder_ || may_feed(); });
+    room_.wait(lock, [this] { return stop_feeder_ || may_feed(); });
     if (stop_feeder_) return;
     feeding_ = true;
+    frees_seen_ = frees_;
     lock.unlock();
     try {
       feed_one();
@@ -38,7 +39,7 @@ void Stager::Line::feed() noexcept {
     }
     lock.lock();
     feeding_ = false;
-    changed_.notify_all();
+    news_.notify_all();
   }
 }
 
@@ -156,7 +157,7 @@ void Stager::Line::queue_copies(Outcome& drawn, const std::shared_ptr<Lease>& le
   drawn.copied = copying.copied;
   const std::lock_guard lock(mutex_);
   copying_.push_back(std::move(copying));
-  changed_.notify_all();
+  queued_.notify_one();
 }
 
 // Device memory for a batch: new while too little is there, else that of a batch before.
@@ -235,6 +236,7 @@ void Stager::Line::lock_pages(const Batch& host) {
 // next() throws this if nothing comes free by itself.
 void Stager::Line::run_short(const std::string& why) {
   const std::lock_guard lock(mutex_);
+  if (frees_ != frees_seen_) return;  // meanwhile something did: try again
   shortage_ = std::make_exception_ptr(
       MemoryError(fmt::format("no memory for one more staged batch: {}. {} staged batches are held. Drop some of them, "
                               "or lower in_flight ({}) or batch_size.",
@@ -248,14 +250,14 @@ void Stager::Line::fail(const Batch& batch, const std::string& why) {
         DeviceError(fmt::format("batch {} of epoch {} did not reach {}: {}. The batches before it are good; reset() or "
                                 "load_state_dict(state_dict()) begins afresh.",
                                 batch.number(), batch.epoch(), to_string(device_->id()), why)));
-  changed_.notify_all();
+  news_.notify_all();
 }
 
 void Stager::Line::finish() noexcept {
   pthread_setname_np(pthread_self(), "infeed:copied");
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return stop_finisher_ || !copying_.empty(); });
+    queued_.wait(lock, [this] { return stop_finisher_ || !copying_.empty(); });
     if (copying_.empty()) return;
     const Copying& first = copying_.front();  // stays in place: others only append
     lock.unlock();
@@ -271,9 +273,10 @@ void Stager::Line::finish() noexcept {
     if (!error.empty()) fail(first.host, error);
     counters_.copy_s += copy_ms * 1e-3;
     counters_.bytes += error.empty() ? first.bytes : 0;
-    shortage_ = nullptr;
+    memory_came_free();
     copying_.pop_front();  // and with it the host batch: its extent is free
-    changed_.notify_all();
+    room_.notify_one();
+    news_.notify_all();
   }
 }
 

@@ -94,7 +94,8 @@ class INFEED_API StagedBatch {
 /// Determinism: the loader's batches, in its order. Threads: one at a time for next() and what changes the stager;
 /// stats() from any. Leave the loader's own next(), reset(), set_epoch() and load_state_dict() alone meanwhile.
 /// Errors: the loader's surface in order, and the batches after them come. A failed copy is a DeviceError at every
-/// next() from that batch on; reset(), set_epoch() or load_state_dict(state_dict()) begin afresh. A device without room
+/// next() once it is noticed, until reset(), set_epoch() or load_state_dict() begin afresh; a batch that was handed out
+/// before fails the compute stream: synchronize that, and load the state saved before the batch. A device without room
 /// for another batch is a MemoryError; drop batches and call again, nothing is lost.
 /// Death: the destructor waits for the batch that the loader is filling (the loader's timeout_ms bounds that) and for
 /// work queued on the device that uses staged memory. Fork: in a child that the user forks the stager is inert.
