@@ -91,10 +91,10 @@ std::uint64_t Loader::Engine::batch_estimate() const noexcept {
 // is in flight.
 std::string Loader::Engine::shortage() const {
   const Ring& ring = memory_->ring();
-  const auto pending = in_flight_.size() + cancelled_.size();
+  const int spare = compactor_ ? 1 : 0;  // the compactor's output
+  const auto pending = in_flight_.size() + cancelled_.size() + static_cast<std::size_t>(spare);
   const auto held = static_cast<std::uint64_t>(memory_->held());
-  const int unbound = settings_.whole ? static_cast<int>(pending) : 0;
-  const int spare = compactor_ ? 1 : 0;
+  const int unbound = settings_.whole ? static_cast<int>(in_flight_.size() + cancelled_.size()) : 0;
   if (ring.free_extents() <= unbound + spare)
     return fmt::format("all {} extents are taken: {} batches are held. Drop some of them.", ring.config().num_extents,
                        held);
@@ -121,7 +121,9 @@ void Loader::Engine::drain_cancelled() {
   std::erase_if(cancelled_, [&](int slot) {
     if (!ring.ready(slot)) return false;
     const SlotResult result = ring.take(slot);
-    if (result.extent != kNoExtent) ring.release_extent(result.extent);
+    if (result.extent == kNoExtent) return true;
+    memory_->touch(result.extent, std::max<std::size_t>(result.nbytes, settings_.batch_bytes));
+    ring.release_extent(result.extent);
     return true;
   });
 }

@@ -39,8 +39,9 @@ struct BatchMemory::Lease {
 };
 
 std::shared_ptr<void> BatchMemory::lend(int extent) {
+  auto lease = std::make_shared<Lease>(shared_from_this(), extent);
   held_.fetch_add(1, std::memory_order_relaxed);
-  return std::make_shared<Lease>(shared_from_this(), extent);
+  return lease;
 }
 
 void BatchMemory::give_back(int extent, std::uint64_t forks) noexcept {
@@ -97,6 +98,7 @@ bool BatchMemory::next_is_cold() const noexcept {
 }
 
 void BatchMemory::trim() noexcept {
+  if (keep_warm_) return;
   int in_use = 0;
   int warm = 0;
   for (std::size_t i = 0; i < warm_end_; ++i) {

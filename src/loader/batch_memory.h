@@ -38,6 +38,8 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
   [[nodiscard]] bool next_is_cold() const noexcept;
   /// Gives the pages of free extents back where more are warm than were in use at once lately. Call once a batch.
   void trim() noexcept;
+  /// From now on no page is given back: a device has locked some, and a locked page outlives its hole.
+  void keep_warm() noexcept { keep_warm_ = true; }
 
   /// Batches in the user's hands, extents and private copies.
   [[nodiscard]] int held() const noexcept { return held_.load(std::memory_order_relaxed); }
@@ -59,7 +61,8 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
   std::atomic<std::uint64_t> private_bytes_{0};
   std::vector<std::size_t> warm_bytes_;  ///< per extent: how far it was ever written since the last punch
   std::size_t warm_end_ = 0;             ///< no extent from here on was ever written
-  int peak_in_use_ = 0;                  ///< since the last look
+  bool keep_warm_ = false;
+  int peak_in_use_ = 0;  ///< since the last look
   int batches_since_look_ = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "batch/reader.h"
@@ -44,15 +45,28 @@ std::optional<SourceBatch> Loader::Engine::next_source() {
     if (source.result.extent != kNoExtent) memory_->touch(source.result.extent, source.result.nbytes);
     largest_batch_ = std::max<std::uint64_t>(largest_batch_, source.result.nbytes);
     if (source.work.shard >= 0) {
-      feed_->taken(source.work, source.result.rows, source.result.shard_ended);
+      feed_->taken(source.work, source.result.shard_ended);
+      number_stream_rows(source);
       feed_dry_ = false;  // a shard may have more, though another ended
     }
     look_at_reports(source);
-    const bool dropped = stream_ && options_.drop_last && source.result.rows < source.work.rows;
+    const bool dropped = stream_ && options_.drop_last && source.result.shard_ended;
     if (compactor_) return source;
-    feed_->delivered(source.work, stream_ ? source.result.rows : source.work.rows);
+    feed_->delivered(source.work, source.work.rows);
     if (!source.good.empty() && !dropped) return source;
     if (source.result.extent != kNoExtent) memory_->ring().release_extent(source.result.extent);
+  }
+}
+
+// A stream's rows are numbered within their shard; those that were skipped left no row, only a report.
+void Loader::Engine::number_stream_rows(SourceBatch& source) {
+  std::set<std::int64_t> skipped;
+  for (const RowReport& report : source.result.reports) {
+    if (report.fault == RowFault::kSkipped) skipped.insert(report.index);
+  }
+  source.result.indices.clear();
+  for (std::int64_t at = source.work.begin; std::cmp_less(source.result.indices.size(), source.result.rows); ++at) {
+    if (!skipped.contains(at)) source.result.indices.push_back(at);
   }
 }
 
@@ -77,12 +91,12 @@ void Loader::Engine::look_at_reports(SourceBatch& source) {
                                               : fmt::format("sample {} of batch {}", raised->index, source.work.number);
     const RowReport report = *raised;
     if (source.result.extent != kNoExtent) memory_->ring().release_extent(source.result.extent);
-    feed_->delivered(source.work, stream_ ? source.result.rows : source.work.rows);
+    feed_->delivered(source.work, source.work.rows);
     throw_fault(report.error_code,
                 fmt::format("{} (worker {}): {}", where, report.claimant / options_.threads_per_worker, report.text));
   }
-  // With a collate the worker left skipped rows out itself.
-  const bool in_place = settings_.layout.has_value();
+  // With a collate, and of a stream, the worker left skipped rows out itself.
+  const bool in_place = settings_.layout.has_value() && !stream_;
   for (int row = 0; row < source.result.rows; ++row) {
     if (!in_place || !skipped[static_cast<std::size_t>(row)]) source.good.push_back(row);
   }
@@ -108,18 +122,19 @@ Batch Loader::Engine::hand_out(SourceBatch source) {
   if (std::cmp_less(source.good.size(), source.result.rows)) close_gaps(source);
   const int extent = source.result.extent;
   std::byte* bytes = memory_->arena().extent(extent);
+  // The last extents serve the batches to come: what is held from here on is copied.
+  const bool scarce = memory_->ring().free_extents() < settings_.depth + 2;
   std::vector<NamedArray> arrays;
+  std::shared_ptr<void> owner;
   try {
     arrays = settings_.layout ? settings_.layout->arrays(bytes, source.result.rows)
                               : read_batch({bytes, std::min(source.result.nbytes, memory_->arena().extent_bytes())});
+    source.result.indices.resize(static_cast<std::size_t>(source.result.rows));
+    owner = scarce ? memory_->copy_out(extent, arrays) : memory_->lend(extent);
   } catch (...) {
     memory_->ring().release_extent(extent);
     throw;
   }
-  source.result.indices.resize(static_cast<std::size_t>(source.result.rows));
-  // The last extents serve the batches to come: what is held from here on is copied.
-  const bool scarce = memory_->ring().free_extents() < settings_.depth + 2;
-  std::shared_ptr<void> owner = scarce ? memory_->copy_out(extent, arrays) : memory_->lend(extent);
   memory_->trim();
   const std::uint64_t number = settings_.in_order ? delivered_ : source.work.number;
   ++delivered_;

@@ -25,7 +25,7 @@ Loader::Engine::Engine(const Dataset* dataset, const Stream* stream, LoaderOptio
   const Schema& schema = dataset_ ? dataset_->schema() : stream_->schema();
   make_feed();
   settings_ = make_settings(options_, schema, stream_ != nullptr, feed_->max_batch_size(), read_machine_limits());
-  start_workers(schema);
+  start_workers();
 }
 
 void Loader::Engine::make_feed() {
@@ -49,7 +49,7 @@ void Loader::Engine::make_feed() {
   feed_ = std::make_unique<SamplerFeed>(sampler, size, options_.batch_size, drop_last);
 }
 
-void Loader::Engine::start_workers(const Schema& /*schema*/) {
+void Loader::Engine::start_workers() {
   RingConfig ring;
   ring.num_slots = settings_.num_slots;
   ring.max_rows = settings_.max_rows;
@@ -67,7 +67,8 @@ void Loader::Engine::start_workers(const Schema& /*schema*/) {
            .layout = settings_.layout ? &*settings_.layout : nullptr,
            .seed = options_.seed,
            .max_rows = settings_.max_rows,
-           .on_error = fault_policy(options_.on_error)};
+           .on_error = fault_policy(options_.on_error),
+           .any_claimant = stream_ == nullptr};
   if (options_.on_error == OnError::kSkip && settings_.layout && !stream_ && !options_.batch_sampler)
     compactor_ = std::make_unique<Compactor>(memory_, *settings_.layout, options_.drop_last);
   const PoolOptions pool{.kind = settings_.kind,
@@ -94,18 +95,22 @@ Loader::Engine::~Engine() {
   if (compactor_) compactor_->clear();
 }
 
-void Loader::Engine::check_usable() const {
+// In a forked child the locks may be held by threads that it does not have, so the question comes first.
+std::unique_lock<std::mutex> Loader::Engine::lock_ours() const {
   if (!memory_->ours())
     throw ConfigError(
         "this loader belongs to the process that made it; in a forked child it is inert. Make a loader after the "
         "fork.");
+  return std::unique_lock(mutex_);
+}
+
+void Loader::Engine::check_usable() const {
   if (closing_) throw WorkerError("the loader was destroyed while next() waited.");
   if (!fatal_.empty()) throw WorkerError(fatal_);
 }
 
 std::optional<Batch> Loader::Engine::next() {
-  if (!memory_->ours()) check_usable();  // the lock may be held by a thread that this child does not have
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_ours();
   check_usable();
   {
     const std::lock_guard stats(stats_mutex_);
@@ -129,14 +134,14 @@ void Loader::Engine::begin_epoch() {
 }
 
 void Loader::Engine::reset() {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_ours();
   if (!in_epoch_) return;
   drop_epoch();
   ++epoch_;
 }
 
 void Loader::Engine::set_epoch(std::uint64_t epoch) {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_ours();
   drop_epoch();
   epoch_ = epoch;
 }
@@ -155,17 +160,17 @@ void Loader::Engine::drop_epoch() {
 }
 
 std::uint64_t Loader::Engine::epoch() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_ours();
   return epoch_;
 }
 
 bool Loader::Engine::started() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_ours();
   return started_;
 }
 
 State Loader::Engine::state_dict() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_ours();
   State state;
   state.set("version", kStateVersion);
   state.set("epoch", epoch_);
@@ -182,7 +187,7 @@ State Loader::Engine::state_dict() const {
 }
 
 void Loader::Engine::load_state_dict(const State& state) {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_ours();
   check_usable();
   const auto expect = [&](const char* key, std::int64_t ours) {
     const std::int64_t saved = state.get_int(key);
@@ -197,17 +202,26 @@ void Loader::Engine::load_state_dict(const State& state) {
   const std::uint64_t epoch = state.get_uint("epoch");
   const bool in_epoch = state.get_bool("in_epoch");
   const std::uint64_t batches = in_epoch ? state.get_uint("batches") : 0;
+  const bool was_in_epoch = in_epoch_;
+  State before;
+  if (was_in_epoch) feed_->save(before);
   drop_epoch();
+  try {
+    if (in_epoch) feed_->load(state.get_state("position"));
+  } catch (...) {  // the position stays as it was
+    if (was_in_epoch) feed_->load(before);
+    in_epoch_ = was_in_epoch;
+    feed_dry_ = false;
+    throw;
+  }
   epoch_ = epoch;
-  if (!in_epoch) return;
-  feed_->load(state.get_state("position"));
   delivered_ = batches;
   feed_dry_ = false;
-  in_epoch_ = true;
+  in_epoch_ = in_epoch;
 }
 
 void Loader::Engine::set_num_workers(int num_workers) {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_ours();
   check_usable();
   if (settings_.kind == WorkerKind::kInline)
     throw ConfigError("an inline loader has no workers to change. Make it with num_workers of 1 or more.");
@@ -227,15 +241,19 @@ void Loader::Engine::set_num_workers(int num_workers) {
 }
 
 int Loader::Engine::num_workers() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_ours();
   return pool_->num_workers();
 }
 
 void Loader::Engine::note_processes() {
   const std::lock_guard lock(stats_mutex_);
   processes_ = {getpid()};
-  num_workers_for_stats_ = pool_->num_workers();
   for (const pid_t pid : pool_->pids()) processes_.push_back(pid);
+  worker_pids_.clear();
+  for (int worker = 0; worker < std::max(1, pool_->num_workers()); ++worker) {
+    const pid_t pid = pool_->num_workers() > 0 ? pool_->pid(worker) : 0;
+    worker_pids_.push_back(pid > 0 ? pid : getpid());
+  }
 }
 
 std::vector<ClaimantStats> Loader::Engine::counters() const {
@@ -246,13 +264,23 @@ std::vector<ClaimantStats> Loader::Engine::counters() const {
 }
 
 LoaderStats Loader::Engine::stats() const {
+  if (!memory_->ours()) (void)lock_ours();
   LoaderStats stats;
-  const std::lock_guard lock(stats_mutex_);
-  recorder_.fill(stats, counters(), num_workers_for_stats_, options_.threads_per_worker);
-  stats.pss_bytes = read_pss(processes_);
+  std::vector<std::int64_t> processes;
+  {
+    const std::lock_guard lock(stats_mutex_);
+    recorder_.fill(stats, counters(), worker_pids_, options_.threads_per_worker);
+    processes = processes_;
+  }
+  stats.pss_bytes = read_pss(processes);  // takes milliseconds: next() must not wait for it
   stats.arena_bytes = memory_->arena().committed_bytes();
   stats.batches_held = memory_->held();
   return stats;
+}
+
+void Loader::Engine::keep_memory_warm() {
+  const auto lock = lock_ours();
+  memory_->keep_warm();
 }
 
 void Loader::Engine::reset_stats() {

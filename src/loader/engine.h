@@ -39,6 +39,7 @@ class Loader::Engine {
   [[nodiscard]] int num_workers() const;
   [[nodiscard]] LoaderStats stats() const;
   void reset_stats();
+  void keep_memory_warm();
   /// True once a batch of the running epoch was handed out (since it began or was loaded).
   [[nodiscard]] bool started() const;
 
@@ -52,7 +53,8 @@ class Loader::Engine {
 
   // engine.cpp: making, epochs, state
   void make_feed();
-  void start_workers(const Schema& schema);
+  void start_workers();
+  [[nodiscard]] std::unique_lock<std::mutex> lock_ours() const;
   void check_usable() const;
   void begin_epoch();
   void drop_epoch();
@@ -73,6 +75,7 @@ class Loader::Engine {
   std::optional<Batch> next_batch();
   std::optional<SourceBatch> next_source();
   Batch hand_out(SourceBatch source);
+  static void number_stream_rows(SourceBatch& source);
   void look_at_reports(SourceBatch& source);
   void close_gaps(SourceBatch& source) const;
   [[nodiscard]] std::string describe_sample(std::int64_t index) const;
@@ -80,6 +83,7 @@ class Loader::Engine {
   // waiting.cpp: until a slot is ready, or something is wrong
   [[nodiscard]] std::size_t wait_for_ready();
   void wait_for_a_drained_slot();
+  [[nodiscard]] std::optional<Clock::time_point> deadline() const;
   [[nodiscard]] std::optional<std::size_t> find_ready() const;
   [[nodiscard]] bool spin_for_ready() const;
   void block(std::optional<Clock::time_point> deadline);
@@ -102,7 +106,7 @@ class Loader::Engine {
   std::unique_ptr<WorkerPool> pool_;
   Recorder recorder_;
   std::vector<std::int64_t> processes_;  ///< the loader's own and the workers'
-  int num_workers_for_stats_ = 0;
+  std::vector<std::int64_t> worker_pids_;
   std::atomic<bool> closing_{false};      ///< the destructor waits for a next() on another thread to leave
   std::unique_ptr<Compactor> compactor_;  ///< on_error skip, where batches stay full
 

@@ -30,7 +30,7 @@ class Feed {
   /// The next batch to arm; false if there is none (for a stream: none before taken() says more). Throws IndexError.
   [[nodiscard]] virtual bool next(Work& work) = 0;
   /// Streams: what came of `work`.
-  virtual void taken(const Work& work, int rows, bool shard_ended);
+  virtual void taken(const Work& work, bool shard_ended);
   /// `rows` rows of `work`, from its row 0 on, are now with the user (or dropped for good): the position to resume from
   /// moves.
   virtual void delivered(const Work& work, int rows) = 0;
@@ -106,7 +106,7 @@ class StreamFeed final : public Feed {
 
   void start_epoch(std::uint64_t epoch) override;
   bool next(Work& work) override;
-  void taken(const Work& work, int rows, bool shard_ended) override;
+  void taken(const Work& work, bool shard_ended) override;
   void delivered(const Work& work, int rows) override;
   [[nodiscard]] std::optional<std::int64_t> size() const override;
   [[nodiscard]] std::int64_t max_batch_size() const override { return batch_size_; }
@@ -118,6 +118,7 @@ class StreamFeed final : public Feed {
     std::int64_t armed = 0;      ///< rows asked for
     std::int64_t delivered = 0;  ///< rows with the user
     bool ended = false;          ///< no more to ask for
+    std::int64_t last = 0;       ///< begin of the batch that met the end
     bool done = false;           ///< its end was delivered, too
   };
   std::vector<Shard> shards_;

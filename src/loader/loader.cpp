@@ -32,6 +32,7 @@ State Loader::state_dict() const { return engine_->state_dict(); }
 void Loader::load_state_dict(const State& state) { engine_->load_state_dict(state); }
 void Loader::set_num_workers(int num_workers) { engine_->set_num_workers(num_workers); }
 int Loader::num_workers() const { return engine_->num_workers(); }
+void Loader::keep_memory_warm() { engine_->keep_memory_warm(); }
 LoaderStats Loader::stats() const { return engine_->stats(); }
 void Loader::reset_stats() { engine_->reset_stats(); }
 

@@ -69,8 +69,8 @@ void Recorder::reset(std::vector<ClaimantStats> now) {
   faulty_.clear();
 }
 
-void Recorder::fill(LoaderStats& stats, const std::vector<ClaimantStats>& now, int num_workers,
-                    int threads_per_worker) const {
+void Recorder::fill(LoaderStats& stats, const std::vector<ClaimantStats>& now,
+                    const std::vector<std::int64_t>& worker_pids, int threads_per_worker) const {
   stats.batches = batches_;
   stats.samples = samples_;
   stats.elapsed_s = started_ ? seconds(last_next_ - first_next_) : 0;
@@ -84,8 +84,11 @@ void Recorder::fill(LoaderStats& stats, const std::vector<ClaimantStats>& now, i
   stats.faulty = faulty_;
 
   ClaimantStats total;
-  stats.workers.resize(static_cast<std::size_t>(std::max(num_workers, 1)));
-  for (std::size_t i = 0; i < stats.workers.size(); ++i) stats.workers[i].id = static_cast<int>(i);
+  stats.workers.resize(worker_pids.size());
+  for (std::size_t i = 0; i < stats.workers.size(); ++i) {
+    stats.workers[i].id = static_cast<int>(i);
+    stats.workers[i].pid = worker_pids[i];
+  }
   for (std::size_t claimant = 0; claimant < now.size(); ++claimant) {
     const ClaimantStats delta = since(now[claimant], claimant < base_.size() ? base_[claimant] : ClaimantStats{});
     total.rows += delta.rows;
@@ -98,7 +101,6 @@ void Recorder::fill(LoaderStats& stats, const std::vector<ClaimantStats>& now, i
     const std::size_t id = claimant / static_cast<std::size_t>(threads_per_worker);
     if (id >= stats.workers.size()) continue;
     WorkerStats& worker = stats.workers[id];
-    worker.pid = delta.pid;
     worker.samples += delta.rows;
     worker.busy_s += seconds(delta.busy_ns);
     worker.wait_s += seconds(delta.wait_ns);

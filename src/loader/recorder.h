@@ -26,7 +26,8 @@ class Recorder {
   /// Starts counting anew; `now` holds the workers' counters as they stand.
   void reset(std::vector<ClaimantStats> now);
   /// Fills all but memory and the workers' processes. `now` has a record per claimant.
-  void fill(LoaderStats& stats, const std::vector<ClaimantStats>& now, int num_workers, int threads_per_worker) const;
+  void fill(LoaderStats& stats, const std::vector<ClaimantStats>& now, const std::vector<std::int64_t>& worker_pids,
+            int threads_per_worker) const;
 
  private:
   static constexpr std::size_t kMaxFaulty = 1000;

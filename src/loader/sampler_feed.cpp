@@ -21,7 +21,7 @@ void check_range(std::span<const std::int64_t> indices, std::int64_t dataset_siz
 
 }  // namespace
 
-void Feed::taken(const Work& /*work*/, int /*rows*/, bool /*shard_ended*/) {}
+void Feed::taken(const Work& /*work*/, bool /*shard_ended*/) {}
 
 SamplerFeed::SamplerFeed(Sampler& sampler, std::int64_t dataset_size, std::int64_t batch_size, bool drop_last)
     : sampler_(sampler), dataset_size_(dataset_size), batch_size_(batch_size), drop_last_(drop_last) {}
@@ -82,7 +82,8 @@ void SamplerFeed::delivered(const Work& work, int rows) {
   } else {
     cursor_ = work.begin + rows;
   }
-  while (!early_.empty() && *early_.begin() <= cursor_) {
+  // A batch that a loaded state names and that the sampler has not come to yet must stay listed, to be passed over.
+  while (!early_.empty() && *early_.begin() <= cursor_ && *early_.begin() < drawn_) {
     const std::int64_t begin = *early_.begin();
     early_.erase(early_.begin());
     cursor_ = std::max(cursor_, std::min(begin + batch_size_, std::max(drawn_, begin)));

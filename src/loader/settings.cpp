@@ -139,8 +139,9 @@ Settings make_settings(const LoaderOptions& options, const Schema& schema, bool 
                     "or lower batch_size.",
                     options.extent_bytes, max_rows, settings.batch_bytes));
 
-  // Batches in flight and one in the user's hands.
-  const std::uint64_t batches = static_cast<std::uint64_t>(settings.depth) + 1;
+  // Batches in flight, one in the user's hands, and one that is compacted.
+  const std::uint64_t batches =
+      static_cast<std::uint64_t>(settings.depth) + (options.on_error == OnError::kSkip ? 2 : 1);
   const std::uint64_t need = batches * settings.batch_bytes;
   if (options.memory_limit > 0 && need > options.memory_limit)
     throw ConfigError(

@@ -36,15 +36,18 @@ bool StreamFeed::next(Work& work) {
   return false;
 }
 
-void StreamFeed::taken(const Work& work, int rows, bool shard_ended) {
+void StreamFeed::taken(const Work& work, bool shard_ended) {
   Shard& shard = shards_[static_cast<std::size_t>(work.shard)];
-  if (shard_ended || rows < work.rows) shard.ended = true;
+  if (!shard_ended || shard.ended) return;
+  shard.ended = true;
+  shard.last = work.begin;
 }
 
 void StreamFeed::delivered(const Work& work, int rows) {
   Shard& shard = shards_[static_cast<std::size_t>(work.shard)];
+  // A batch uses up all rows that it asked for, also where faulty ones make it short.
   shard.delivered = std::max(shard.delivered, work.begin + rows);
-  if (shard.ended && rows < work.rows) shard.done = true;
+  if (shard.ended && work.begin >= shard.last) shard.done = true;
   delivered_turn_ = (static_cast<std::size_t>(work.shard) + 1) % shards_.size();
 }
 

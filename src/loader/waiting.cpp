@@ -35,11 +35,15 @@ std::optional<std::size_t> Loader::Engine::find_ready() const {
   return std::nullopt;
 }
 
+std::optional<Loader::Engine::Clock::time_point> Loader::Engine::deadline() const {
+  if (options_.timeout_ms == 0) return std::nullopt;
+  return Clock::now() + std::chrono::milliseconds(options_.timeout_ms);
+}
+
 std::size_t Loader::Engine::wait_for_ready() {
   if (const auto ready = find_ready()) return *ready;
   const Clock::time_point start = Clock::now();
-  std::optional<Clock::time_point> deadline;
-  if (options_.timeout_ms > 0) deadline = start + std::chrono::milliseconds(options_.timeout_ms);
+  const std::optional<Clock::time_point> limit = deadline();
   std::optional<std::size_t> ready;
   try {
     for (;;) {
@@ -47,7 +51,7 @@ std::size_t Loader::Engine::wait_for_ready() {
       }
       if (ready || spin_for_ready()) ready = find_ready();
       if (ready) break;
-      block(deadline);
+      block(limit);
     }
   } catch (...) {
     const std::lock_guard lock(stats_mutex_);
@@ -91,28 +95,39 @@ void Loader::Engine::block(std::optional<Clock::time_point> deadline) {
   if (fds[0].revents != 0) ready_.drain();
   const bool died = std::any_of(fds.begin() + 1, fds.end(), [](const pollfd& fd) { return fd.revents != 0; });
   if (died) bury_the_dead();
-  if (sleeps && woken <= 0) check_starts();
+  if (!sleeps || woken > 0) return;
+  check_starts();
+  // A thread that found no free extent went to sleep; one may be free by now.
+  const int open = ring.open_runs();
+  if (open > 0) pool_->notify(open);
 }
 
 // Every slot drains after a dropped epoch: room comes when a worker finishes the run in its hands.
 void Loader::Engine::wait_for_a_drained_slot() {
+  const std::optional<Clock::time_point> limit = deadline();
   const std::size_t before = cancelled_.size();
   while (cancelled_.size() == before && before > 0) {
-    if (!pool_->help()) block(std::nullopt);
+    if (!pool_->help()) block(limit);
     drain_cancelled();
   }
 }
 
 void Loader::Engine::bury_the_dead() {
   std::string message;
+  std::exception_ptr failure;  // of a replacement, say: the other dead are buried all the same
   for (const Death& death : pool_->reap()) {
-    const std::string lost = bury(death);
-    if (message.empty()) message = lost;
+    try {
+      const std::string lost = bury(death);
+      if (message.empty()) message = lost;
+    } catch (...) {
+      if (!failure) failure = std::current_exception();
+    }
   }
-  if (message.empty()) return;
   const auto workers = static_cast<std::ptrdiff_t>(pool_->num_workers());
-  if (std::count(lost_.begin(), lost_.begin() + workers, false) == 0) fatal_ = message;
-  throw WorkerError(message);
+  const bool none_left = workers > 0 && std::count(lost_.begin(), lost_.begin() + workers, false) == 0;
+  if (none_left && fatal_.empty()) fatal_ = message.empty() ? "no worker is left." : message;
+  if (failure) std::rethrow_exception(failure);
+  if (!message.empty()) throw WorkerError(message);
 }
 
 // Gives the dead worker's rows back and replaces it; what to throw if that is no longer possible, else empty.
@@ -130,13 +145,19 @@ std::string Loader::Engine::bury(const Death& death) {
     }
     ring.bury(claimant);
   }
+  if (death.worker_id >= pool_->num_workers()) {  // it was leaving anyway
+    ring.ring_workers(true);
+    return {};
+  }
   const std::string how = death.signal != 0 ? fmt::format("was killed by SIG{}",
                                                           sigabbrev_np(death.signal) ? sigabbrev_np(death.signal) : "?")
                                             : fmt::format("exited with code {}", death.exit_code);
   const std::string what = fmt::format("worker {} (pid {}) {} {}", death.worker_id, death.pid, how, doing);
   if (restarts_used_ < settings_.max_restarts) {
     ++restarts_used_;
+    lost_[static_cast<std::size_t>(death.worker_id)] = true;  // until it is replaced
     pool_->restart(death.worker_id);
+    lost_[static_cast<std::size_t>(death.worker_id)] = false;
     log(LogLevel::kWarning, fmt::format("{}; restart {} of {}.", what, restarts_used_, settings_.max_restarts));
     {
       const std::lock_guard lock(stats_mutex_);

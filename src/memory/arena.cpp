@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <boost/interprocess/mapped_region.hpp>
 #include <cerrno>
 #include <cstring>
@@ -22,14 +24,26 @@
 namespace infeed {
 namespace ipc = boost::interprocess;
 
-struct Arena::Mapping {
-  Memfd memfd;
-  ArenaOptions geometry;
-  std::size_t extents_offset;
-  ipc::mapped_region region;
+struct ArenaRange {
+  void* address;
+  std::size_t bytes;
+  int fd;
 };
 
 namespace {
+
+// The arenas of this process, for drop_others(): lock-free, since a fork may come at any moment. More than fit are not
+// listed: their memory lives as long as the longest-lived worker that was forked beside them.
+constexpr std::size_t kListedArenas = 256;
+std::array<std::atomic<const ArenaRange*>, kListedArenas> g_arenas{};
+
+std::atomic<const ArenaRange*>* list_arena(const ArenaRange& range) {
+  for (auto& place : g_arenas) {
+    const ArenaRange* expected = nullptr;
+    if (place.compare_exchange_strong(expected, &range, std::memory_order_acq_rel)) return &place;
+  }
+  return nullptr;
+}
 
 /// What the kernel can hold in the 47 bits of a process, less room for everything else.
 constexpr std::size_t kLargestFile = std::size_t{64} << 40;
@@ -110,6 +124,28 @@ ipc::mapped_region map_shared(const Memfd& memfd, std::size_t bytes) {
 
 }  // namespace
 
+struct Arena::Mapping {
+  Memfd memfd;
+  ArenaOptions geometry;
+  ipc::mapped_region region;
+  std::size_t extents_offset;
+  ArenaRange range;
+  std::atomic<const ArenaRange*>* place;
+
+  Mapping(Memfd file, const ArenaOptions& sizes, ipc::mapped_region mapped)
+      : memfd(std::move(file)),
+        geometry(sizes),
+        region(std::move(mapped)),
+        extents_offset(infeed::extents_offset(sizes)),
+        range{region.get_address(), region.get_size(), memfd.fd()},
+        place(list_arena(range)) {}
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  ~Mapping() {
+    if (place) place->store(nullptr, std::memory_order_release);
+  }
+};
+
 Arena::Arena(std::unique_ptr<Mapping> mapping) noexcept : mapping_(std::move(mapping)) {}
 Arena::Arena(Arena&&) noexcept = default;
 Arena& Arena::operator=(Arena&&) noexcept = default;
@@ -124,8 +160,7 @@ Arena Arena::create(const ArenaOptions& options) {
     Memfd memfd = Memfd::create("infeed", file_bytes(geometry));
     try {
       auto region = map_shared(memfd, file_bytes(geometry));
-      return Arena(
-          std::make_unique<Mapping>(Mapping{std::move(memfd), geometry, extents_offset(geometry), std::move(region)}));
+      return Arena(std::make_unique<Mapping>(std::move(memfd), geometry, std::move(region)));
     } catch (
         const ipc::interprocess_exception& error) {  // sanitizers, valgrind and small address spaces refuse large maps
       if (geometry.num_extents == geometry.min_extents) throw_too_small(wanted, fmt::format("mmap ({})", error.what()));
@@ -146,8 +181,7 @@ Arena Arena::attach(Memfd memfd, const ArenaOptions& geometry) {
   }
   try {
     auto region = map_shared(memfd, bytes);
-    return Arena(
-        std::make_unique<Mapping>(Mapping{std::move(memfd), geometry, extents_offset(geometry), std::move(region)}));
+    return Arena(std::make_unique<Mapping>(std::move(memfd), geometry, std::move(region)));
   } catch (const ipc::interprocess_exception& error) {
     throw MemoryError(
         fmt::format("the arena of {} MiB that the parent made cannot be mapped here: {}. Raise RLIMIT_AS (ulimit -v).",
@@ -171,6 +205,15 @@ std::uint64_t Arena::committed_bytes() const {
   if (fstat(fd(), &status) != 0)
     throw MemoryError(fmt::format("the arena's file cannot be asked for its size: {}.", std::strerror(errno)));
   return static_cast<std::uint64_t>(status.st_blocks) * 512;
+}
+
+void Arena::drop_others() const noexcept {
+  for (const auto& place : g_arenas) {
+    const ArenaRange* other = place.load(std::memory_order_acquire);
+    if (!other || other == &mapping_->range) continue;
+    ::munmap(other->address, other->bytes);
+    ::close(other->fd);
+  }
 }
 
 void Arena::punch(int extent, std::size_t from) const noexcept {

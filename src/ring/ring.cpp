@@ -22,6 +22,8 @@ Ring Ring::format(std::byte* memory, const RingConfig& config) {
   header->max_claimants = config.max_claimants;
   header->num_extents = config.num_extents;
   header->total_bytes = bytes(config);
+  for (int claimant = 0; claimant < config.max_claimants; ++claimant)
+    ring.bytes_.claimant(claimant).index.store(-1, std::memory_order_relaxed);  // no sample in hand yet
   ring.armed_.resize(static_cast<std::size_t>(config.num_slots));
   return ring;
 }

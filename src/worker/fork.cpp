@@ -16,14 +16,19 @@ Process ForkLauncher::launch(int worker_id, int num_workers, const std::vector<i
   }
   int error = 0;
   Process worker = fork_process(
-      pool_fds, [&] { return worker_main_(worker_id, num_workers); }, error);
+      pool_fds,
+      [&] {
+        settle_();
+        return worker_main_(worker_id, num_workers);
+      },
+      error);
   if (!worker.exists())
     throw_cannot_start(fmt::format("worker {} of {} could not be forked", worker_id, num_workers), error);
   return worker;
 }
 
 void ForkLauncher::prepare_restarts(const std::vector<int>& pool_fds) {
-  zygote_ = std::make_unique<Zygote>(worker_main_, pool_fds);
+  zygote_ = std::make_unique<Zygote>(worker_main_, settle_, pool_fds);
 }
 
 std::optional<ProcessExit> ForkLauncher::status(pid_t pid) { return zygote_ ? zygote_->status(pid) : std::nullopt; }

@@ -1,6 +1,7 @@
 #pragma once
 /// Workers forked from the consumer, later ones from a zygote.
 
+#include <functional>
 #include <memory>
 
 #include "worker/launcher.h"
@@ -12,7 +13,9 @@ namespace infeed {
 /// be killed, its workers end with it (and are replaced), and the consumer forks again itself.
 class ForkLauncher final : public Launcher {
  public:
-  explicit ForkLauncher(WorkerMain worker_main) : worker_main_(std::move(worker_main)) {}
+  /// `settle` runs first in every child: it gives up what only the consumer needs.
+  ForkLauncher(WorkerMain worker_main, std::function<void()> settle)
+      : worker_main_(std::move(worker_main)), settle_(std::move(settle)) {}
 
   [[nodiscard]] Process launch(int worker_id, int num_workers, const std::vector<int>& pool_fds) override;
   void prepare_restarts(const std::vector<int>& pool_fds) override;
@@ -22,6 +25,7 @@ class ForkLauncher final : public Launcher {
 
  private:
   WorkerMain worker_main_;
+  std::function<void()> settle_;
   std::unique_ptr<Zygote> zygote_;
 };
 

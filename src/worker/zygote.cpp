@@ -106,7 +106,7 @@ Process fork_process(const std::vector<int>& not_needed, const std::function<int
   return {};
 }
 
-Zygote::Zygote(WorkerMain worker_main, const std::vector<int>& not_needed) {
+Zygote::Zygote(WorkerMain worker_main, const std::function<void()>& settle, const std::vector<int>& not_needed) {
   Channel theirs;
   Channel::open(channel_, theirs);
   std::vector<int> close = not_needed;
@@ -114,7 +114,12 @@ Zygote::Zygote(WorkerMain worker_main, const std::vector<int>& not_needed) {
   const pid_t consumer = ::getpid();
   int error = 0;
   process_ = fork_process(
-      close, [&] { return run_zygote(std::move(theirs), std::move(worker_main), consumer); }, error);
+      close,
+      [&] {
+        settle();
+        return run_zygote(std::move(theirs), std::move(worker_main), consumer);
+      },
+      error);
   if (!process_.exists()) throw_cannot_start("no process to restart workers", error);
 }
 

@@ -28,7 +28,8 @@ using WorkerMain = std::function<int(int worker_id, int num_workers)>;
 class Zygote {
  public:
   /// `not_needed`: descriptors of this process that the zygote and its workers close. Throws MemoryError.
-  Zygote(WorkerMain worker_main, const std::vector<int>& not_needed);
+  /// `settle` runs first in the zygote: its workers inherit what it did.
+  Zygote(WorkerMain worker_main, const std::function<void()>& settle, const std::vector<int>& not_needed);
   /// Closes the socket and collects the process; kills it if it does not leave.
   ~Zygote();
   Zygote(const Zygote&) = delete;

@@ -60,6 +60,32 @@ TEST_P(StreamTest, ResumesAtEveryBatchBoundary) {
   }
 }
 
+TEST_P(StreamTest, IndicesAreTheRowsWithinTheShard) {
+  Loader loader(stream(), options(GetParam(), 2));
+  EXPECT_EQ(loader.next()->indices(), testing::iota(4));
+  EXPECT_EQ(loader.next()->indices(), testing::iota(4));
+  EXPECT_EQ(loader.next()->indices()[0], 4);
+}
+
+TEST_P(StreamTest, SkipLeavesTheFaultySamplesOutAndOnlyThem) {
+  const SyntheticStream holes(50, stream().schema(), {.fail_every = 7});
+  LoaderOptions skipping = options(GetParam(), 3);
+  skipping.on_error = OnError::kSkip;
+  Loader loader(holes, std::move(skipping));
+  std::vector<std::int64_t> seen;
+  while (auto batch = loader.next()) {
+    const auto* index = batch->at("index").as<std::int64_t>();
+    seen.insert(seen.end(), index, index + batch->size());
+  }
+  std::sort(seen.begin(), seen.end());
+  std::vector<std::int64_t> expected;
+  for (std::int64_t i = 0; i < 50; ++i) {
+    if (i % 7 != 6) expected.push_back(i);
+  }
+  EXPECT_EQ(seen, expected);
+  EXPECT_EQ(loader.stats().skipped, 7U);
+}
+
 INSTANTIATE_TEST_SUITE_P(AllKinds, StreamTest, ::testing::ValuesIn(testing::all_crews({1, 2, 5})),
                          [](const auto& test) { return test.param.name(); });
 

@@ -58,6 +58,10 @@ class INFEED_API Loader {
   void set_num_workers(int num_workers);
   [[nodiscard]] int num_workers() const;
 
+  /// From now on memory that batches have used is never given back to the system, but used again: needed where a device
+  /// page-locks it. The Stager asks for it. Costs the most batches ever held at once.
+  void keep_memory_warm();
+
   [[nodiscard]] LoaderStats stats() const;
   void reset_stats();
 
