@@ -95,6 +95,14 @@ void Loader::Engine::look_at_reports(SourceBatch& source) {
     throw_fault(report.error_code,
                 fmt::format("{} (worker {}): {}", where, report.claimant / options_.threads_per_worker, report.text));
   }
+  if (source.result.reports_lost > 0) {  // which rows they were is not known: the batch cannot be trusted
+    if (source.result.extent != kNoExtent) memory_->ring().release_extent(source.result.extent);
+    feed_->delivered(source.work, source.work.rows);
+    throw DataError(fmt::format(
+        "batch {} has {} faulty samples, more than can be listed. Lower batch_size ({}), or look at the data.",
+        source.work.number, source.result.reports.size() + static_cast<std::size_t>(source.result.reports_lost),
+        settings_.max_rows));
+  }
   // With a collate, and of a stream, the worker left skipped rows out itself.
   const bool in_place = settings_.layout.has_value() && !stream_;
   for (int row = 0; row < source.result.rows; ++row) {

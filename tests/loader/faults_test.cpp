@@ -113,6 +113,13 @@ TEST_P(FaultsTest, ADatasetWithoutOneGoodSampleEndsInAnError) {
 INSTANTIATE_TEST_SUITE_P(AllKinds, FaultsTest, ::testing::ValuesIn(testing::all_crews({1, 3})),
                          [](const auto& test) { return test.param.name(); });
 
+TEST(ManyFaultsTest, MoreFaultsInABatchThanCanBeListedAreAnErrorNotGarbage) {
+  const SyntheticDataset bad(2000, kSchema, {.fail_every = 2});
+  Loader loader(bad, {.batch_size = 2000, .num_workers = 2, .on_error = OnError::kSkip});
+  EXPECT_THROW((void)loader.next(), DataError);
+  EXPECT_FALSE(loader.next());
+}
+
 // Throws what is no Error of infeed.
 class Thrower final : public Dataset {
  public:
