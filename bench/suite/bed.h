@@ -1,0 +1,43 @@
+#pragma once
+/// What every question gets.
+
+#include <filesystem>
+#include <string>
+
+#include "infeed/dataset/image_folder.h"
+#include "report.h"
+
+namespace bench {
+
+struct Bed {
+  int rounds = 5;
+  bool quick = false;                                  ///< little work: for the test of the bench itself
+  std::string images = {};                             ///< an ImageFolder
+  std::filesystem::path scratch = "build/bench-data";  ///< where the images are made if none are given
+
+  /// `full`, or `small` where the run is quick.
+  template <typename T>
+  [[nodiscard]] T size(T full, T small) const {
+    return quick ? small : full;
+  }
+};
+
+/// Makes the demo's images in bed.scratch unless bed.images names some: 2,000 JPEGs, 500 x 375, about 96 kB each.
+void provide_images(Bed& bed);
+
+/// W1a: RandomResizedCrop(224), flip, normalised float32 [3, 224, 224], and the label.
+[[nodiscard]] infeed::ImageFolder w1a(const Bed& bed);
+
+// One file a question, eNN_name.cpp; the head says how to read the answer.
+void loader_share(const Bed& bed, Report& report);  // E1
+void image_cost(const Bed& bed, Report& report);    // E4
+void transport(const Bed& bed, Report& report);     // E5
+void hand_over(const Bed& bed, Report& report);     // E6
+void native_rows(const Bed& bed, Report& report);   // E7
+void many_workers(const Bed& bed, Report& report);  // E8
+void start(const Bed& bed, Report& report);         // E9
+void train_step(const Bed& bed, Report& report);    // E10
+void samplers(const Bed& bed, Report& report);      // E11
+void slow_rows(const Bed& bed, Report& report);     // E12
+
+}  // namespace bench
