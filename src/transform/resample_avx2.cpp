@@ -1,3 +1,4 @@
+#include <cpuid.h>
 #include <immintrin.h>
 
 #include <cstring>
@@ -324,10 +325,16 @@ constexpr Kernels kAVX2 = {
     .fence = [] { _mm_sfence(); },
 };
 
+// Not by __builtin_cpu_supports: Clang 14's does not know this one.
+bool has_f16c() noexcept {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+
 }  // namespace
 
 const Kernels* kernels_avx2() noexcept {
-  const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+  const bool has = __builtin_cpu_supports("avx2") && has_f16c();
   return has ? &kAVX2 : nullptr;
 }
 
