@@ -7,6 +7,12 @@
 #include "loader/engine.h"
 
 namespace infeed {
+namespace {
+
+// Page tables, stacks and whatever else a batch costs beside its own pages.
+constexpr std::uint64_t kMemoryMargin = 16 << 20;
+
+}  // namespace
 
 // Arms as many batches as the depth, the slots and the memory allow.
 void Loader::Engine::top_up() {
@@ -109,7 +115,9 @@ std::string Loader::Engine::shortage() const {
   }
   if (one == 0 || !memory_->next_is_cold()) return {};
   const MachineLimits limits = read_machine_limits();
-  if (!limits.memory_left || *limits.memory_left >= one) return {};
+  // What is in flight may not have touched its memory yet: it counts as a whole.
+  const std::uint64_t needed = (pending + 1) * one + kMemoryMargin;
+  if (!limits.memory_left || *limits.memory_left >= needed) return {};
   return fmt::format(
       "one more batch of {:.1f} MiB does not fit: {} leaves {:.0f} MiB, {} batches are held. Drop some of them.",
       one_mib, limits.memory_source, static_cast<double>(*limits.memory_left) / (1 << 20), held);

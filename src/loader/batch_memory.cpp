@@ -20,6 +20,7 @@ BatchMemory::BatchMemory(Arena arena, const RingConfig& config)
       home_(process_generation()),
       warm_bytes_(static_cast<std::size_t>(config.num_extents), 0) {
   watch_forks();
+  arena_.keep_while(held_);
 }
 
 BatchMemory::~BatchMemory() = default;

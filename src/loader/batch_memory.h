@@ -54,10 +54,10 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
   struct PrivateCopy;
   void give_back(int extent, std::uint64_t forks) noexcept;
 
+  std::atomic<int> held_{0};  ///< before arena_, which looks at it
   Arena arena_;
   Ring ring_;
   std::uint64_t home_;  ///< process_generation() of the maker
-  std::atomic<int> held_{0};
   std::atomic<std::uint64_t> private_bytes_{0};
   std::vector<std::size_t> warm_bytes_;  ///< per extent: how far it was ever written since the last punch
   std::size_t warm_end_ = 0;             ///< no extent from here on was ever written

@@ -11,6 +11,12 @@
 #include "worker/fault.h"
 
 namespace infeed {
+namespace {
+
+// A stream's reader that fails for so many batches in a row will fail for ever.
+constexpr int kBarrenBatches = 64;
+
+}  // namespace
 
 std::optional<Batch> Loader::Engine::next_batch() {
   std::optional<SourceBatch> source;
@@ -28,6 +34,7 @@ std::optional<Batch> Loader::Engine::next_batch() {
 
 // The next batch with samples, as the workers left it; nullopt at the end of the epoch.
 std::optional<SourceBatch> Loader::Engine::next_source() {
+  int barren = 0;
   for (;;) {
     if (pending_) std::rethrow_exception(std::exchange(pending_, nullptr));
     top_up();
@@ -54,6 +61,13 @@ std::optional<SourceBatch> Loader::Engine::next_source() {
     if (compactor_) return source;
     feed_->delivered(source.work, source.work.rows);
     if (!source.good.empty() && !dropped) return source;
+    if (stream_ && !source.result.shard_ended && ++barren > kBarrenBatches) {
+      feed_->taken(source.work, true);
+      throw DataError(
+          fmt::format("shard {} of the stream gave no good sample in {} batches: it is taken to be damaged from row {} "
+                      "on, and ends here.",
+                      source.work.shard, barren, source.work.begin));
+    }
     if (source.result.extent != kNoExtent) memory_->ring().release_extent(source.result.extent);
   }
 }
@@ -151,8 +165,11 @@ Batch Loader::Engine::hand_out(SourceBatch source) {
   return Batch(std::move(arrays), std::move(source.result.indices), epoch_, number, std::move(owner));
 }
 
-std::string Loader::Engine::describe_sample(std::int64_t index) const {
+// The user's code may throw here too, and must not spoil what the description is for.
+std::string Loader::Engine::describe_sample(std::int64_t index) const noexcept try {
   return dataset_ && index >= 0 && index < dataset_->size() ? dataset_->describe(index) : std::string();
+} catch (...) {
+  return {};
 }
 
 }  // namespace infeed

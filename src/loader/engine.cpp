@@ -16,6 +16,25 @@ namespace {
 
 constexpr int kStateVersion = 1;
 constexpr int kExtents = 1024;
+constexpr int kFewestExtents = 64;
+constexpr std::uint64_t kAddressSpace = std::uint64_t{256} << 30;  // of one loader, where its batches are large
+
+// Names the thread that is in next() while it lives.
+class Inside {
+ public:
+  explicit Inside(std::atomic<std::thread::id>& who) : who_(who) { who_ = std::this_thread::get_id(); }
+  ~Inside() { who_ = std::thread::id(); }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+
+ private:
+  std::atomic<std::thread::id>& who_;
+};
+
+int extents_for(std::uint64_t extent_bytes, int depth) {
+  const auto fit = static_cast<int>(std::min<std::uint64_t>(kExtents, kAddressSpace / extent_bytes));
+  return std::max({fit, kFewestExtents, 4 * depth});
+}
 
 }  // namespace
 
@@ -24,8 +43,16 @@ Loader::Engine::Engine(const Dataset* dataset, const Stream* stream, LoaderOptio
   check_options(options_, stream_ != nullptr);
   const Schema& schema = dataset_ ? dataset_->schema() : stream_->schema();
   make_feed();
-  settings_ = make_settings(options_, schema, stream_ != nullptr, feed_->max_batch_size(), read_machine_limits());
+  settings_ = make_settings(options_, schema, stream_ != nullptr, largest_batch_rows(), read_machine_limits());
   start_workers();
+}
+
+// No batch has more rows than an epoch, where that is known.
+std::int64_t Loader::Engine::largest_batch_rows() const {
+  const std::int64_t rows = feed_->max_batch_size();
+  if (stream_ || options_.batch_sampler) return rows;
+  const auto epoch = options_.sampler ? options_.sampler->size() : dataset_->size();
+  return epoch ? std::min(rows, std::max<std::int64_t>(1, *epoch)) : rows;
 }
 
 void Loader::Engine::make_feed() {
@@ -54,10 +81,10 @@ void Loader::Engine::start_workers() {
   ring.num_slots = settings_.num_slots;
   ring.max_rows = settings_.max_rows;
   ring.max_claimants = settings_.max_workers * options_.threads_per_worker;
-  ring.num_extents = kExtents;
+  ring.num_extents = extents_for(settings_.extent_bytes, settings_.depth);
   Arena arena = Arena::create({.control_bytes = Ring::bytes(ring),
                                .extent_bytes = settings_.extent_bytes,
-                               .num_extents = kExtents,
+                               .num_extents = ring.num_extents,
                                .min_extents = settings_.depth + 3});
   ring.num_extents = arena.num_extents();
   memory_ = std::make_shared<BatchMemory>(std::move(arena), ring);
@@ -91,7 +118,9 @@ Loader::Engine::~Engine() {
     return;
   }
   closing_ = true;
-  const std::lock_guard lock(mutex_);  // a next() on another thread leaves first
+  std::unique_lock lock(mutex_, std::defer_lock);
+  // A next() on another thread leaves first; one further up this very stack (the dataset called exit()) never will.
+  if (inside_.load() != std::this_thread::get_id()) lock.lock();
   if (compactor_) compactor_->clear();
 }
 
@@ -116,6 +145,7 @@ std::optional<Batch> Loader::Engine::next() {
     const std::lock_guard stats(stats_mutex_);
     recorder_.next_called();
   }
+  const Inside inside(inside_);
   if (!in_epoch_) begin_epoch();
   std::optional<Batch> batch = next_batch();
   started_ = batch.has_value();

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "infeed/loader/loader.h"
@@ -53,6 +54,7 @@ class Loader::Engine {
 
   // engine.cpp: making, epochs, state
   void make_feed();
+  [[nodiscard]] std::int64_t largest_batch_rows() const;
   void start_workers();
   [[nodiscard]] std::unique_lock<std::mutex> lock_ours() const;
   void check_usable() const;
@@ -78,7 +80,7 @@ class Loader::Engine {
   static void number_stream_rows(SourceBatch& source);
   void look_at_reports(SourceBatch& source);
   void close_gaps(SourceBatch& source) const;
-  [[nodiscard]] std::string describe_sample(std::int64_t index) const;
+  [[nodiscard]] std::string describe_sample(std::int64_t index) const noexcept;
 
   // waiting.cpp: until a slot is ready, or something is wrong
   [[nodiscard]] std::size_t wait_for_ready();
@@ -107,8 +109,9 @@ class Loader::Engine {
   Recorder recorder_;
   std::vector<std::int64_t> processes_;  ///< the loader's own and the workers'
   std::vector<std::int64_t> worker_pids_;
-  std::atomic<bool> closing_{false};      ///< the destructor waits for a next() on another thread to leave
-  std::unique_ptr<Compactor> compactor_;  ///< on_error skip, where batches stay full
+  std::atomic<std::thread::id> inside_{};  ///< the thread in next(), if any
+  std::atomic<bool> closing_{false};       ///< the destructor waits for a next() on another thread to leave
+  std::unique_ptr<Compactor> compactor_;   ///< on_error skip, where batches stay full
 
   std::uint64_t epoch_ = 0;
   bool in_epoch_ = false;

@@ -9,13 +9,14 @@
 #include <cstdint>
 
 #include "infeed/base/error.h"
+#include "memory/memfd.h"
 
 namespace infeed {
 
 /// Owns an eventfd (non-blocking, close-on-exec).
 class EventFd {
  public:
-  EventFd() : fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  EventFd() : fd_(above_standard_streams(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC))) {
     if (fd_ < 0)
       throw MemoryError(
           fmt::format("no descriptor for a doorbell (errno {}). Raise the limit of open files (ulimit -n).", errno));

@@ -60,6 +60,7 @@ class SamplerFeed final : public Feed {
  private:
   void check(std::span<const std::int64_t> indices) const;
   void check_end();
+  [[nodiscard]] std::int64_t next_ask() const;
   [[nodiscard]] std::optional<std::int64_t> promised_size() const;
 
   Sampler& sampler_;

@@ -39,7 +39,7 @@ void SamplerFeed::start_epoch(std::uint64_t epoch) {
 bool SamplerFeed::next(Work& work) {
   for (;;) {
     if (at_end_) return false;
-    work.indices.resize(static_cast<std::size_t>(batch_size_));
+    work.indices.resize(static_cast<std::size_t>(next_ask()));
     const std::size_t got = sampler_.next(work.indices);
     if (got > work.indices.size())
       throw IndexError(fmt::format("the sampler says that it wrote {} indices into room for {}.", got, batch_size_));
@@ -63,6 +63,12 @@ void SamplerFeed::check(std::span<const std::int64_t> indices) const {
     throw IndexError(
         fmt::format("the sampler's size() is {}, but it yielded {} indices. Mend its size() or its next().", *size,
                     drawn_ + static_cast<std::int64_t>(indices.size())));
+}
+
+// A batch, or what the sampler still promises and one more, to notice if it breaks its promise.
+std::int64_t SamplerFeed::next_ask() const {
+  const auto size = promised_size();
+  return size ? std::clamp<std::int64_t>(*size - drawn_ + 1, 1, batch_size_) : batch_size_;
 }
 
 // After a resume the epoch may be a share of another world size's: size() tells of whole epochs.
@@ -111,7 +117,8 @@ void SamplerFeed::load(const State& state) {
     throw StateError("the state is of another kind of loader (batch sampler or stream): load it there.");
   const std::int64_t origin = state.get_int("origin");
   const std::int64_t cursor = state.get_int("cursor");
-  if (origin < 0 || cursor < origin)
+  constexpr std::int64_t kLargest = std::int64_t{1} << 53;  // far beyond any data set, far below overflow
+  if (origin < 0 || cursor < origin || cursor > kLargest)
     throw StateError(fmt::format("the state's position {} is before its origin {}.", cursor, origin));
   epoch_start_ = state.get_state("sampler");
   sampler_.load(epoch_start_);

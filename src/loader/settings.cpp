@@ -18,6 +18,7 @@ constexpr std::uint64_t kMinExtent = 2ULL << 20;
 constexpr int kMaxThreadsPerWorker = 64;
 constexpr int kSlotsForGrowth = 8;  // workers that set_num_workers() may add before slots bound their use
 constexpr int kSpinUs = 20;
+constexpr std::int64_t kLongestTimeoutMs = std::int64_t{366} * 24 * 3600 * 1000;
 
 double mebibytes(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
@@ -37,6 +38,9 @@ void check_numbers(const LoaderOptions& options) {
                     kMaxClaimants));
   if (options.prefetch < 0)
     throw ConfigError(fmt::format("prefetch is {}; it counts batches and cannot be negative.", options.prefetch));
+  if (options.timeout_ms > kLongestTimeoutMs)
+    throw ConfigError(fmt::format("timeout_ms is {}; at most {} (a year) is possible. Use 0 for no timeout.",
+                                  options.timeout_ms, kLongestTimeoutMs));
   if (options.timeout_ms < 0)
     throw ConfigError(fmt::format("timeout_ms is {}; use 0 for no timeout.", options.timeout_ms));
   if (options.max_restarts < -1)

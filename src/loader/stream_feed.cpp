@@ -83,7 +83,9 @@ void StreamFeed::load(const State& state) {
   if (turn < 0 || static_cast<std::size_t>(turn) >= shards_.size())
     throw StateError(fmt::format("the state's turn {} names no shard.", turn));
   for (std::size_t i = 0; i < shards_.size(); ++i) {
-    if (rows[i] < 0) throw StateError(fmt::format("the state has {} rows for shard {}.", rows[i], i));
+    constexpr std::int64_t kLargest = std::int64_t{1} << 53;
+    if (rows[i] < 0 || rows[i] > kLargest)
+      throw StateError(fmt::format("the state has {} rows for shard {}.", rows[i], i));
     shards_[i] = Shard{.armed = rows[i], .delivered = rows[i], .ended = done[i] != 0, .done = done[i] != 0};
   }
   turn_ = delivered_turn_ = static_cast<std::size_t>(turn);

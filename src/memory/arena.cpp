@@ -28,6 +28,7 @@ struct ArenaRange {
   void* address;
   std::size_t bytes;
   int fd;
+  const std::atomic<int>* in_use = nullptr;
 };
 
 namespace {
@@ -207,10 +208,13 @@ std::uint64_t Arena::committed_bytes() const {
   return static_cast<std::uint64_t>(status.st_blocks) * 512;
 }
 
+void Arena::keep_while(const std::atomic<int>& in_use) noexcept { mapping_->range.in_use = &in_use; }
+
 void Arena::drop_others() const noexcept {
   for (const auto& place : g_arenas) {
     const ArenaRange* other = place.load(std::memory_order_acquire);
     if (!other || other == &mapping_->range) continue;
+    if (other->in_use && other->in_use->load(std::memory_order_relaxed) > 0) continue;
     ::munmap(other->address, other->bytes);
     ::close(other->fd);
   }

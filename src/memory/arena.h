@@ -2,6 +2,7 @@
 /// One sparse memfd, mapped once: | control block | extent 0 | extent 1 | ... |. No name anywhere; dies with its last
 /// process. See docs/arena.md.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -48,6 +49,9 @@ class Arena {
   /// In a child just forked: unmaps every other arena that the parent had and closes its descriptor, so that a worker
   /// of one loader does not keep the memory of another one alive. Async-signal-safe.
   void drop_others() const noexcept;
+  /// `in_use` counts batches that lie in this arena in the user's hands: while there are any, drop_others() leaves it
+  /// mapped, since a dataset may read them in its workers. Borrowed; outlives the arena.
+  void keep_while(const std::atomic<int>& in_use) noexcept;
   /// Gives [from, extent_bytes) of an extent back to the system (FALLOC_FL_PUNCH_HOLE); the range reads as zeros after.
   /// `from` is rounded up to a page. Costs 1.2 µs a page, and 2.5 µs to touch it again.
   void punch(int extent, std::size_t from = 0) const noexcept;

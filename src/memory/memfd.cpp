@@ -44,9 +44,18 @@ void check_file_size_limit(const char* label, std::size_t bytes) {
 
 }  // namespace
 
+int above_standard_streams(int fd) noexcept {
+  if (fd < 0 || fd > STDERR_FILENO) return fd;
+  const int higher = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  const int error = errno;
+  close(fd);
+  errno = error;
+  return higher;
+}
+
 Memfd Memfd::create(const char* label, std::size_t bytes) {
   check_file_size_limit(label, bytes);
-  Memfd file(memfd_create(label, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  Memfd file(above_standard_streams(memfd_create(label, MFD_CLOEXEC | MFD_ALLOW_SEALING)));
   if (file.fd_ < 0) throw_no_file(label, errno);
   const bool fits = bytes <= static_cast<std::size_t>(std::numeric_limits<off_t>::max());
   if (!fits || ftruncate(file.fd_, static_cast<off_t>(bytes)) != 0) {

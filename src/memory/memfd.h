@@ -5,6 +5,10 @@
 
 namespace infeed {
 
+/// `fd`, or where it took the place of a closed standard stream, a copy above those (and `fd` is closed): what the user
+/// prints must not land in it. -1 with errno set stays -1.
+[[nodiscard]] int above_standard_streams(int fd) noexcept;
+
 /// Owns one descriptor of a memfd (close-on-exec). RLIMIT_FSIZE is looked at before the size is set, since ftruncate
 /// past it kills. The size is sealed: no process that shares the file can shrink it under another's mapping.
 class Memfd {

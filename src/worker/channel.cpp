@@ -68,6 +68,11 @@ void Channel::open(Channel& a, Channel& b) {
   b = Channel(Descriptor(ends[1]));
 }
 
+void Channel::shut() noexcept {
+  if (socket_.valid()) ::shutdown(socket_.fd(), SHUT_RDWR);
+  close();
+}
+
 bool Channel::send(const ZygoteCommand& command) const noexcept {
   return send_message(fd(), &command, sizeof command, -1);
 }

@@ -39,6 +39,8 @@ class Channel {
 
   [[nodiscard]] int fd() const noexcept { return socket_.fd(); }
   void close() noexcept { socket_.reset(); }
+  /// Closes the connection itself: the other end sees it even where a process forked since holds a copy of this end.
+  void shut() noexcept;
 
   /// False where the other end is gone.
   bool send(const ZygoteCommand& command) const noexcept;

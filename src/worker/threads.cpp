@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "infeed/base/error.h"
 #include "infeed/base/log.h"
 #include "worker/loop.h"
 #include "worker/parallelism.h"
@@ -132,8 +133,17 @@ bool ThreadPool::State::wake(ThreadSeat& seat) {
     const std::lock_guard lock(mutex);
     ++tasks;
   }
-  // Unchecked: what oneTBB does between its threads is out of ThreadSanitizer's sight, so the capture looks unordered.
-  arenas.back()->enqueue([ this, &seat ]() __attribute__((no_sanitize("thread"))) { task(seat); });
+  try {
+    // Unchecked: what oneTBB does between its threads is out of ThreadSanitizer's sight, so the capture looks
+    // unordered.
+    arenas.back()->enqueue([ this, &seat ]() __attribute__((no_sanitize("thread"))) { task(seat); });
+  } catch (const std::exception& error) {
+    end_task();
+    seat.word.store(0, std::memory_order_release);
+    throw MemoryError(
+        fmt::format("no thread for worker {}: {}. Lower num_workers, or raise the limit of processes (ulimit -u).",
+                    seat.claimant / options.threads_per_worker, error.what()));
+  }
   return true;
 }
 

@@ -124,7 +124,7 @@ Zygote::Zygote(WorkerMain worker_main, const std::function<void()>& settle, cons
 }
 
 Zygote::~Zygote() {
-  channel_.close();
+  channel_.shut();
   if (!process_.exists()) return;
   if (!process_.wait(kLeaveMs)) process_.signal(SIGKILL);
   process_.wait(-1);
@@ -151,9 +151,11 @@ std::optional<ProcessExit> Zygote::status(pid_t pid) {
   ZygoteReply reply;
   Descriptor none;
   if (!channel_.send(ZygoteCommand{.order = ZygoteOrder::kStatus, .pid = pid}) ||
-      !channel_.receive(reply, none, kAnswerMs) || reply.error != 0) {
+      !channel_.receive(reply, none, kAnswerMs)) {
+    channel_.shut();  // a late answer must not be taken for that to the next question
     return std::nullopt;
   }
+  if (reply.error != 0) return std::nullopt;
   return ProcessExit{reply.signal, reply.exit_code};
 }
 

@@ -1,0 +1,138 @@
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+
+#include "infeed/base/error.h"
+#include "infeed/dataset/synthetic.h"
+#include "infeed/dataset/tensor_dataset.h"
+#include "infeed/loader/loader.h"
+#include "support/epochs.h"
+#include "support/processes.h"
+
+// What careless users did to the loader, and what it does now.
+
+namespace infeed {
+namespace {
+
+const Schema kSchema{{"x", DType::kFloat32, {4}}, {"index", DType::kInt64, {}}};
+
+// Exit code of a child that runs `body`; -1 if it did not exit by itself.
+int exit_code_of(const std::function<int()>& body) {
+  const pid_t pid = fork();
+  if (pid == 0) _exit(body());
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(MisuseTest, ADatasetMayStandOnABatchThatAnotherLoaderGave) {
+  const SyntheticDataset source(8, kSchema);
+  Loader first(source, {.batch_size = 8});
+  const auto batch = first.next();
+  const TensorDataset on_batch(batch->arrays(), {}, batch->owner());
+  Loader second(on_batch, {.batch_size = 4, .num_workers = 2, .worker_kind = WorkerKind::kFork});
+  EXPECT_EQ(testing::rest_of_indices(second), testing::iota(8));
+}
+
+// Its describe() fails, as a database that is gone would.
+class Indescribable final : public Dataset {
+ public:
+  [[nodiscard]] std::int64_t size() const override { return 200; }
+  [[nodiscard]] const Schema& schema() const override { return slow_.schema(); }
+  void read(Row& row) const override { slow_.read(row); }
+  [[nodiscard]] std::string describe(std::int64_t) const override { throw std::runtime_error("no connection"); }
+
+ private:
+  SyntheticDataset slow_{200, kSchema, {.cost_us = 200}};
+};
+
+TEST(MisuseTest, ADescriptionThatThrowsDoesNotKeepADeadWorkerFromItsGrave) {
+  const Indescribable dataset;
+  Loader loader(dataset, {.batch_size = 4, .num_workers = 2, .worker_kind = WorkerKind::kFork});
+  ASSERT_TRUE(loader.next());
+  kill(static_cast<pid_t>(loader.stats().workers.at(0).pid), SIGKILL);
+  EXPECT_EQ(testing::rest_of_indices(loader).size(), 196U);
+}
+
+TEST(MisuseTest, WithStandardStreamsClosedPrintsDoNotLandInTheRing) {
+  EXPECT_EQ(exit_code_of([] {
+              for (int fd = 0; fd < 3; ++fd) close(fd);
+              const SyntheticDataset data(64, kSchema);
+              Loader loader(data, {.batch_size = 8, .num_workers = 2, .worker_kind = WorkerKind::kFork});
+              const std::string text(4096, 'x');
+              if (write(1, text.data(), text.size()) >= 0) return 1;  // would be the arena
+              return testing::rest_of_indices(loader) == testing::iota(64) ? 0 : 2;
+            }),
+            0);
+}
+
+// A damaged archive: every sample fails, and the end never comes.
+class EndlessFailure final : public Stream {
+ public:
+  [[nodiscard]] const Schema& schema() const override { return schema_; }
+  [[nodiscard]] std::unique_ptr<StreamReader> open(std::uint64_t, std::int64_t, std::int64_t) const override {
+    struct Reader final : StreamReader {
+      bool next(Row&) override { throw DataError("truncated archive"); }
+      std::int64_t skip(std::int64_t count) override { return count; }
+    };
+    return std::make_unique<Reader>();
+  }
+
+ private:
+  Schema schema_ = kSchema;
+};
+
+TEST(MisuseTest, AStreamThatOnlyFailsEndsInAnErrorAlsoWithSkip) {
+  const EndlessFailure stream;
+  Loader loader(stream, {.batch_size = 4, .on_error = OnError::kSkip});
+  EXPECT_THROW((void)loader.next(), DataError);
+  EXPECT_FALSE(loader.next());
+}
+
+// Ends the program in the middle of a sample.
+class Quitter final : public Dataset {
+ public:
+  [[nodiscard]] std::int64_t size() const override { return 4; }
+  [[nodiscard]] const Schema& schema() const override { return schema_; }
+  void read(Row&) const override { std::exit(7); }
+
+ private:
+  Schema schema_ = kSchema;
+};
+
+TEST(MisuseTest, ExitInsideNextEndsTheProgramThoughTheLoaderIsStatic) {
+  EXPECT_EQ(exit_code_of([] {
+              static const Quitter dataset;
+              static Loader loader(dataset, {.batch_size = 2});
+              (void)loader.next();
+              return 1;
+            }),
+            7);
+}
+
+TEST(MisuseTest, ABatchLargerThanTheDatasetCostsNoMoreThanTheDataset) {
+  const SyntheticDataset small(10, kSchema);
+  Loader loader(small, {.batch_size = 100'000'000, .shuffle = true, .num_workers = 1});
+  EXPECT_EQ(loader.next()->size(), 10);
+  EXPECT_LE(loader.stats().arena_bytes, 4U << 20);
+}
+
+TEST(MisuseTest, StatesWithAbsurdPositionsAreRefused) {
+  const SyntheticDataset data(10, kSchema);
+  Loader loader(data, {.batch_size = 2});
+  ASSERT_TRUE(loader.next());
+  State state = loader.state_dict();
+  State position = state.get_state("position");
+  position.set("origin", std::int64_t{0x7fffffffffffffff});
+  position.set("cursor", std::int64_t{0x7fffffffffffffff});
+  state.set("position", position);
+  EXPECT_THROW(loader.load_state_dict(state), StateError);
+  EXPECT_EQ(loader.next()->indices()[0], 2);
+}
+
+}  // namespace
+}  // namespace infeed
