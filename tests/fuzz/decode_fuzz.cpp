@@ -1,5 +1,5 @@
-// Any bytes: a window or a DecodeError, no crash, no leak, bounded time. For libFuzzer: clang++
-// -fsanitize=fuzzer,address. The first 8 bytes choose window, output size and options; the rest is the file.
+// Any bytes as a picture: a window or a DecodeError, no crash, no leak, bounded time. The first 8 bytes choose window,
+// output size and options; the rest is the file.
 
 #include <cstddef>
 #include <cstdint>
