@@ -2,9 +2,8 @@
 //
 // Read: time is the latency of one round; cpu_us is the CPU time of both sides for one batch.
 //   ClaimAndPublish    one thread, no contention: the floor under every run. Tens of ns; hundreds mean false sharing.
-//   HandOverSpinning   arm -> claim -> publish -> take in lock-step, both spin. Below 1 us of CPU where two cores are
-//   free. HandOverSleeping   the same, both sleep each time: compare with FutexRoundTrip, the least that two sleepers
-//   can pay.
+//   HandOverSpinning   arm -> claim -> publish -> take in lock-step, both spin. Below 1 us of CPU on two free cores.
+//   HandOverSleeping   the same, both sleep each time: compare with FutexRoundTrip, the least that two sleepers pay.
 #include <benchmark/benchmark.h>
 #include <linux/futex.h>
 #include <poll.h>

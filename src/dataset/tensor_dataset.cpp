@@ -31,8 +31,7 @@ struct TensorDataset::Source {
 
 /// The arrays' copy for spawned workers, made when the first spec() asks.
 ///
-///   memory file: | array 0, C order | pad | array 1 | ...   each at a multiple of 128; the params tell dtypes and
-///   shapes
+///   memory file: | array 0, C order | pad | array 1 | ...   each at a multiple of 128; dtypes and shapes: the params
 struct TensorDataset::Shared {
   void write(std::span<const Source> sources, std::int64_t size);
 

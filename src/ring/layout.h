@@ -2,15 +2,12 @@
 /// The bytes of the control block, drawn here and nowhere else. Zeroed memory is a valid start.
 ///
 ///   offset  bytes                               area
-///   0       768                                 RingHeader: magic, version, sizes | stop | bell | consumer's wait |
-///   extents
-///   ...     1024 * max_claimants                ClaimantWords: retire flag, statistics, sample in hand, why it could
-///   not start
+///   0       768                                 RingHeader: magic, version, sizes | stop | bell | wait | extents
+///   ...     1024 * max_claimants                ClaimantWords: retire flag, statistics, sample in hand, failed start
 ///   ...     8 * num_extents                     owner words of the extents (owner.h)
 ///   ...     256 * num_slots                     SlotHead: seq, todo, the order | done, the result
 ///   ...     512 * num_slots                     owner words of the runs: [slot][kMaxRuns]
-///   ...     8 * max_rows * num_slots            sample indices: [slot][row]; a replaced sample's claimant writes the
-///   new one
+///   ...     8 * max_rows * num_slots            sample indices: [slot][row]; who replaces a sample writes the new one
 ///   ...     448 * reports_per_slot * num_slots  ReportRecord
 ///
 /// Every area starts at a multiple of 128 (two cache lines: the adjacent-line prefetcher pairs them). Untouched pages

@@ -25,8 +25,7 @@ struct FaultySample {
   std::string reason;             ///< file and cause
 };
 
-/// Since construction, or since the last reset_stats(). Shares are of wall time between the first and the latest
-/// next().
+/// Since construction, or since the last reset_stats(). Shares are of the time between the first and the latest next().
 struct LoaderStats {
   std::uint64_t batches = 0;
   std::uint64_t samples = 0;
@@ -40,8 +39,8 @@ struct LoaderStats {
   double transform_us = 0;    ///< per sample, mean
   double other_us = 0;        ///< rest of a worker's busy time, per sample
   std::uint64_t bytes_read = 0;
-  std::uint64_t pss_bytes =
-      0;  ///< proportional set size of this process and all workers; 0 where the kernel does not tell
+  /// Proportional set size of this process and all workers; 0 where the kernel does not tell.
+  std::uint64_t pss_bytes = 0;
   std::uint64_t arena_bytes = 0;  ///< committed for batches
   int batches_held = 0;           ///< handed out and not given back
   int private_copies = 0;         ///< batches handed out as copies because extents ran short

@@ -35,8 +35,9 @@ class INFEED_API Sampler {
 
   /// Type, seed, sizes, epoch and position within the epoch, to resume a run.
   virtual void save(State& state) const = 0;
-  /// What save() would have written after `position` indices since start_epoch or load; false (the default): it cannot tell,
-  /// and the loader saves the start and the number of indices to skip. For samplers whose states serve other ranks.
+  /// What save() would have written after `position` indices since start_epoch or load; false (the default): it cannot
+  /// tell, and the loader saves the start and the number of indices to skip. For samplers whose states serve other
+  /// ranks.
   [[nodiscard]] virtual bool save_at(std::int64_t position, State& state) const;
   /// Takes up a saved position (start_epoch is not needed after). Throws StateError on another type, seed or dataset
   /// size.
