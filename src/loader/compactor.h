@@ -21,9 +21,9 @@ struct SourceBatch {
   std::vector<int> good;  ///< rows that hold a sample, ascending
 };
 
-/// The sequence of good samples, in order, cut anew into full batches. Batches without holes pass untouched while none
-/// came before; from the first hole of an epoch on each batch is copied once. Deterministic: only order and faults
-/// matter.
+/// The sequence of good samples, in order, cut anew into full batches. A batch without holes passes untouched where it
+/// begins together with an output; from a hole on each batch is copied once, until that is so again. Deterministic:
+/// only order and faults matter.
 class Compactor {
  public:
   Compactor(std::shared_ptr<BatchMemory> memory, const BatchLayout& layout, bool drop_last)

@@ -10,7 +10,7 @@
 
 namespace infeed {
 
-/// Threads: under the engine's lock.
+/// Threads: under the engine's stats_mutex_.
 class Recorder {
  public:
   using Clock = std::chrono::steady_clock;

@@ -39,7 +39,7 @@ void Ring::release_extent(int extent) noexcept {
   if (extent < 0 || extent >= config_.num_extents) return;
   std::uint64_t expected = kExtentOfConsumer;
   bytes_.extent(extent).compare_exchange_strong(expected, kExtentFree, std::memory_order_seq_cst);  // [freed]
-  // Dekker with return_run(): it stores extent_wanted, then looks for a free extent once more.
+  // Dekker with bind_extent(): it stores extent_wanted, then looks for a free extent once more.
   auto& wanted = bytes_.header().extent_wanted;
   if (wanted.load(std::memory_order_seq_cst) != 0 && wanted.exchange(0, std::memory_order_seq_cst) != 0)
     ring_workers(true);

@@ -1,8 +1,8 @@
 #pragma once
 /// What infeed throws. Flat: catch Error for all, or one type for one cause.
 ///
-/// Every message says what happened, with which values, and what to do next. Exceptions never cross a process,
-/// a fork or the C ABI: a worker's error travels as a code and a text, and next() throws it again.
+/// Every message says what happened, with which values, and, where it is not evident, what to do. Exceptions never
+/// cross a process, a fork or the C ABI: a worker's error travels as a code and a text, and next() throws it again.
 
 #include <cstdint>
 #include <stdexcept>

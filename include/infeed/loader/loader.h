@@ -1,9 +1,10 @@
 #pragma once
 /// The loader: batches of a dataset, filled by workers, in sampler order.
 ///
-///   infeed::ImageFolder dataset("train", {.transforms = {random_resized_crop(224), random_horizontal_flip(),
-///   normalize()}}); infeed::Loader loader(dataset, {.batch_size = 64, .shuffle = true, .num_workers = 4}); while (auto
-///   batch = loader.next()) step(batch->at("image"), batch->at("label"));
+///   infeed::ImageFolder dataset("train", {.transforms = {infeed::random_resized_crop(224),
+///                                                        infeed::random_horizontal_flip(), infeed::normalize()}});
+///   infeed::Loader loader(dataset, {.batch_size = 64, .shuffle = true, .num_workers = 4});
+///   while (auto batch = loader.next()) step(batch->at("image"), batch->at("label"));
 
 #include <cstdint>
 #include <iterator>
@@ -20,16 +21,20 @@
 namespace infeed {
 
 /// Determinism: dataset, sampler, seed and epoch fix every byte of every batch; kind and number of workers do not
-/// matter. Threads: one at a time for next() and what changes the loader; stats() from any. A second thread that calls
-/// next() waits. Death: a worker that dies is replaced up to max_restarts times and its rows are filled again; after
-/// that next() throws WorkerError. Fork: in a child that the user forks, the loader is inert: next() throws ConfigError
-/// and the destructor touches nothing.
+/// matter.
+/// Threads: one at a time for next() and what changes the loader; stats() from any. A second thread that calls next()
+/// waits.
+/// Death: a worker that dies is replaced up to max_restarts times and its rows are filled again; after that next()
+/// throws WorkerError.
+/// Fork: in a child that the user forks, the loader is inert: next() throws ConfigError and the destructor touches
+/// nothing. The memory of each batch held at that moment is never used again here: drop batches before forking.
 class INFEED_API Loader {
  public:
   /// `dataset` is borrowed and must outlive the loader. Starts the workers. Throws ConfigError, MemoryError.
   explicit Loader(const Dataset& dataset, LoaderOptions options = {});
   explicit Loader(const Stream& stream, LoaderOptions options = {});
-  /// Stops and reaps the workers, in bounded time. Batches in the user's hands stay valid.
+  /// Stops and reaps the workers: processes in bounded time, threads when the samples in their hands end. Batches in
+  /// the user's hands stay valid. Destroy before exec(): the workers would stay as children of the new program.
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
@@ -50,8 +55,8 @@ class INFEED_API Loader {
 
   /// Position as of the last batch that next() gave: small, JSON-able, valid for any kind and number of workers.
   [[nodiscard]] State state_dict() const;
-  /// The next batch is the one after the saved position. Throws StateError on another dataset size, sampler, batch size
-  /// or version.
+  /// The next batch is the one after the saved position. Throws StateError on another seed, dataset size, sampler,
+  /// batch size, number of shards or version.
   void load_state_dict(const State& state);
 
   /// Adds or removes workers, also while an epoch runs; the batches stay the same. Up to 64; not for kInline.

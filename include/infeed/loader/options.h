@@ -26,17 +26,20 @@ enum class WorkerKind : std::uint8_t {
 /// How a batch is divided among workers.
 enum class Filling : std::uint8_t {
   kAuto,         ///< cooperative where every field has a fixed shape and no collate is given, else whole
-  kCooperative,  ///< all workers fill the oldest batch together: earliest first batch, memory does not grow with
-                 ///< workers
+  kCooperative,  ///< all workers fill the oldest batch: earliest first batch, memory follows prefetch, not the workers
   kWhole,        ///< one worker a batch
 };
 
 /// What happens to a sample that cannot be read.
 enum class OnError : std::uint8_t {
   kRaise,  ///< next() throws DataError naming index, file and cause; the call after goes on with the next batch
-  kSkip,   ///< left out, counted and listed in stats(); batches stay full: later samples move up (one copy a batch from
-           ///< then on)
-  kReplace,  ///< the nearest following index that can be read takes its place (at most 16 tries), counted and listed
+  /// Left out, counted and listed in stats(). Batches stay full: later samples move up, at one copy a batch until the
+  /// batches read and the batches given begin together again. With a collate, a batch sampler or a stream they come
+  /// shorter instead. Overrides in_order = false.
+  kSkip,
+  /// The nearest following index that can be read takes its place (at most 16 tries), counted and listed. Not for
+  /// streams.
+  kReplace,
 };
 
 /// Passed to worker_init, in the worker, before its first sample.
@@ -60,18 +63,20 @@ struct LoaderOptions {
   /// Of the shuffle and of all transforms. Default 0.
   std::uint64_t seed = 0;
 
-  /// Workers; 0 means the caller does the work. Default 0. Each costs a process or thread, not a batch of memory.
+  /// Workers, at most 64; 0 means that the caller does the work, whatever worker_kind says. Default 0. Each costs a
+  /// process or thread, and with whole filling a batch of memory (see prefetch).
   int num_workers = 0;
   WorkerKind worker_kind = WorkerKind::kAuto;
-  /// Threads in each worker process. Default 1.
+  /// Threads of each worker. Default 1; at most 64, and 256 over all workers.
   int threads_per_worker = 1;
   /// Batches in flight, in all. Default 0: 2 for cooperative filling, max(2, workers + 1) for whole. Each costs one
   /// batch of memory.
   int prefetch = 0;
   Filling filling = Filling::kAuto;
-  /// Batches come in the sampler's order (default) or as they are ready.
+  /// Batches come in the sampler's order (default) or as they are ready. kSkip needs the order and keeps it.
   bool in_order = true;
-  /// Rows to arrays for variable fields (pad, ragged, your own). Null: rows are stacked.
+  /// Rows to arrays for variable fields (pad, ragged, your own), at one copy. Null: the samples must be of one shape,
+  /// and lie stacked from the start; a schema with variable fields is a ConfigError.
   std::shared_ptr<const Collate> collate = nullptr;
   /// Shards of a Stream. Default 0: max(1, num_workers). It fixes the order: keep it to change num_workers without
   /// changing batches.
@@ -92,7 +97,8 @@ struct LoaderOptions {
   /// Path of infeed-worker. Default empty: $INFEED_WORKER, then beside libinfeed.so.
   std::string worker_executable = {};
 
-  /// Bytes that batches in flight and held by the user may take together. Default 0: what the machine allows.
+  /// Bytes that batches in flight and held by the user may take together. Default 0: what the machine allows; what is
+  /// in flight counts as a whole, touched or not.
   std::uint64_t memory_limit = 0;
   /// Address space of one batch, bytes. Default 0: twice the batch where its size is known, else 1 GiB. Costs no
   /// memory.
