@@ -23,7 +23,8 @@
 
 namespace infeed {
 
-/// Threads: every public call locks; next() holds the lock while it waits.
+/// Threads: every public call but size(), stats() and reset_stats() takes mutex_, and next() holds it while it waits.
+/// stats() and reset_stats() take stats_mutex_; size() asks the feed and takes none.
 class Loader::Engine {
  public:
   Engine(const Dataset* dataset, const Stream* stream, LoaderOptions options);

@@ -92,8 +92,7 @@ class Ring {
 
   [[nodiscard]] const RingConfig& config() const noexcept { return config_; }
 
-  // --- consumer
-  // -------------------------------------------------------------------------------------------------------
+  // --- consumer ------------------------------------------------------------------------------------------------------
   /// Arms a free slot and returns its number; -1 if none is free. Does not ring.
   int arm(const Order& order);
   /// True once every run is done or cancelled.
@@ -111,7 +110,7 @@ class Ring {
   /// Unclaimed runs over all slots: how many workers have something to do.
   [[nodiscard]] int open_runs() const noexcept;
 
-  /// Lowest free extent, marked as filling for `slot`-less use by the consumer; kNoExtent if all are taken.
+  /// Lowest free extent, the consumer's from now on; kNoExtent if all are taken.
   int acquire_extent() noexcept;
   /// This very extent, to trim it; false if it is not free.
   [[nodiscard]] bool acquire_extent(int extent) noexcept;
@@ -141,8 +140,7 @@ class Ring {
   /// Text that a worker left when it could not start (dataset, worker_init); empty if none.
   [[nodiscard]] std::string start_failure(int claimant) const;
 
-  // --- claimants
-  // ------------------------------------------------------------------------------------------------------
+  // --- claimants -----------------------------------------------------------------------------------------------------
   /// Claims a run of the oldest batch that has work; nullopt if there is none.
   [[nodiscard]] std::optional<Claim> claim(int claimant) noexcept;
   /// Notes the sample in hand, for errors.
