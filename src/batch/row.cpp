@@ -27,6 +27,11 @@ std::string names_of(const Schema& schema) {
 
 VariableStore::~VariableStore() = default;
 
+void Row::throw_no_field(std::size_t field) const {
+  throw IndexError(
+      fmt::format("field {} does not exist: the schema has {} fields, counted from 0.", field, arrays_.size()));
+}
+
 const ArrayView& Row::at(std::string_view name) const {
   if (const auto field = schema_->find(name)) return arrays_[*field];
   throw IndexError(fmt::format("a sample has no field '{}'. Its fields: {}.", name, names_of(*schema_)));

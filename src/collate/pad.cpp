@@ -1,6 +1,7 @@
 #include "infeed/collate/pad.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -150,8 +151,22 @@ void PadCollate::pad_field(const Field& field, const std::vector<ArrayView>& row
   add_lengths(field, rows, out);
 }
 
+// A misspelt field would be padded with zeros, and nobody would know.
+void PadCollate::check_names(const Schema& schema) const {
+  const auto check = [&](const std::string& name, const char* option) {
+    if (schema.find(name)) return;
+    std::vector<std::string> known;
+    for (const Field& field : schema.fields()) known.push_back(field.name);
+    throw ConfigError(fmt::format("PadCollate's {} names the field '{}'. The dataset's fields: {}.", option, name,
+                                  fmt::join(known, ", ")));
+  };
+  for (const auto& [name, value] : options_.fill) check(name, "fill");
+  for (const auto& [name, value] : options_.max_size) check(name, "max_size");
+}
+
 void PadCollate::operator()(const Schema& schema, std::span<const std::vector<ArrayView>> rows,
                             CollateOutput& out) const {
+  check_names(schema);
   for (std::size_t f = 0; f < schema.size(); ++f) {
     if (schema[f].variable())
       pad_field(schema[f], rows[f], out);

@@ -61,6 +61,7 @@ std::optional<SourceBatch> Loader::Engine::next_source() {
     if (compactor_) return source;
     feed_->delivered(source.work, source.work.rows);
     if (!source.good.empty() && !dropped) return source;
+    if (source.result.extent != kNoExtent) memory_->ring().release_extent(source.result.extent);
     if (stream_ && !source.result.shard_ended && ++barren > kBarrenBatches) {
       feed_->taken(source.work, true);
       throw DataError(
@@ -68,7 +69,6 @@ std::optional<SourceBatch> Loader::Engine::next_source() {
                       "on, and ends here.",
                       source.work.shard, barren, source.work.begin));
     }
-    if (source.result.extent != kNoExtent) memory_->ring().release_extent(source.result.extent);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "infeed/base/error.h"
+#include "infeed/base/log.h"
 #include "infeed/sampler/random.h"
 #include "infeed/sampler/sequential.h"
 #include "memory/fork_watch.h"
@@ -45,6 +46,10 @@ Loader::Engine::Engine(const Dataset* dataset, const Stream* stream, LoaderOptio
   make_feed();
   settings_ = make_settings(options_, schema, stream_ != nullptr, largest_batch_rows(), read_machine_limits());
   start_workers();
+  if (feed_->size() == 0)
+    log(LogLevel::kWarning, fmt::format("this loader has no batches: {} samples, batch_size {}, drop_last {}.",
+                                        dataset_ ? dataset_->size() : stream_->size().value_or(0),
+                                        feed_->max_batch_size(), options_.drop_last));
 }
 
 // No batch has more rows than an epoch, where that is known.

@@ -135,6 +135,19 @@ TEST(LoaderTest, RaggedRowsBecomeValuesAndOffsets) {
   EXPECT_EQ(batch->at("tokens.offsets").as<std::int64_t>()[6], batch->at("tokens").shape[0]);
 }
 
+TEST(LoaderTest, AMisspeltFieldOfPadCollateIsAConfigErrorThatListsTheFields) {
+  const SyntheticDataset ragged(20, {{"tokens", DType::kInt64, {-1}}});
+  Loader loader(ragged, {.batch_size = 6,
+                         .num_workers = 1,
+                         .collate = std::make_shared<PadCollate>(PadOptions{.fill = {{"tokenz", 3}}})});
+  try {
+    (void)loader.next();
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("fields: tokens"), std::string::npos) << error.what();
+  }
+}
+
 TEST(LoaderTest, TwoLoadersOverOneDatasetGiveTheSameBatches) {
   Loader one(kTen, {.batch_size = 3, .shuffle = true, .num_workers = 2});
   Loader two(kTen, {.batch_size = 3, .shuffle = true, .num_workers = 1, .worker_kind = WorkerKind::kFork});

@@ -52,8 +52,11 @@ class INFEED_API Row {
   [[nodiscard]] const SampleContext& context() const noexcept { return context_; }
   [[nodiscard]] std::int64_t index() const noexcept { return context_.index; }
 
-  /// Field by position (order of the schema), C-contiguous.
-  [[nodiscard]] const ArrayView& operator[](std::size_t field) const noexcept { return arrays_[field]; }
+  /// Field by position (order of the schema), C-contiguous. Throws IndexError past the last one.
+  [[nodiscard]] const ArrayView& operator[](std::size_t field) const {
+    if (field >= arrays_.size()) throw_no_field(field);
+    return arrays_[field];
+  }
   /// Field by name; throws IndexError naming the known ones.
   [[nodiscard]] const ArrayView& at(std::string_view name) const;
 
@@ -69,10 +72,16 @@ class INFEED_API Row {
   /// Writes a scalar field.
   template <typename T>
   void set(std::size_t field, T value) const {
-    *arrays_[field].as<T>() = value;
+    *(*this)[field].as<T>() = value;
+  }
+  template <typename T>
+  void set(std::string_view name, T value) const {
+    *at(name).as<T>() = value;
   }
 
  private:
+  [[noreturn]] void throw_no_field(std::size_t field) const;
+
   const Schema* schema_;
   std::span<ArrayView> arrays_;
   SampleContext context_;

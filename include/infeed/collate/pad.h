@@ -34,6 +34,7 @@ class INFEED_API PadCollate final : public Collate {
   [[nodiscard]] static PadOptions options_from(const State& params);
 
  private:
+  void check_names(const Schema& schema) const;
   void pad_field(const Field& field, const std::vector<ArrayView>& rows, CollateOutput& out) const;
   [[nodiscard]] Shape padded_shape(const Field& field, const std::vector<ArrayView>& rows) const;
 
