@@ -12,6 +12,11 @@ namespace {
 // Page tables, stacks and whatever else a batch costs beside its own pages.
 constexpr std::uint64_t kMemoryMargin = 16 << 20;
 
+constexpr std::uint64_t kCheapRowNs = 5'000;
+constexpr std::uint64_t kRowsToJudge = 64;
+constexpr int kCheapRowsPerRun = 4;
+constexpr int kClaimantsAsked = 4;  // each is a cache line that another core writes
+
 }  // namespace
 
 // Arms as many batches as the depth, the slots and the memory allow.
@@ -61,6 +66,7 @@ bool Loader::Engine::arm(const Work& work) {
     order.assigned = claimant_of_shard(work.shard);
   }
   if (!settings_.whole) {
+    order.rows_per_run = rows_per_run();
     order.extent = ring.acquire_extent();
     if (order.extent == kNoExtent) return false;
     memory_->touch(order.extent, settings_.layout->nbytes(work.rows));
@@ -73,6 +79,20 @@ bool Loader::Engine::arm(const Work& work) {
   ++next_seq_;
   in_flight_.push_back({.slot = slot, .work = work});
   return true;
+}
+
+// A claim, and no row to ask the memory for ahead, cost as much as a row that is only copied: such rows are claimed by
+// the handful. Costly rows are claimed one by one, so that no worker is left with the last ones.
+int Loader::Engine::rows_per_run() const noexcept {
+  const int claimants = std::min(kClaimantsAsked, std::max(1, pool_->num_workers() * options_.threads_per_worker));
+  std::uint64_t rows = 0;
+  std::uint64_t busy_ns = 0;
+  for (int claimant = 0; claimant < claimants; ++claimant) {
+    const ClaimantStats stats = memory_->ring().stats(claimant);
+    rows += stats.rows;
+    busy_ns += stats.busy_ns;
+  }
+  return rows >= kRowsToJudge && busy_ns < rows * kCheapRowNs ? kCheapRowsPerRun : 1;
 }
 
 std::int64_t Loader::Engine::stream_shards() const noexcept {

@@ -68,6 +68,7 @@ class Loader::Engine {
   void top_up();
   void top_up_quietly() noexcept;
   [[nodiscard]] bool arm(const Work& work);
+  [[nodiscard]] int rows_per_run() const noexcept;
   [[nodiscard]] std::string shortage() const;
   [[nodiscard]] std::uint64_t batch_estimate() const noexcept;
   [[nodiscard]] int claimant_of_shard(int shard) const;

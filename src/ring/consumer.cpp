@@ -33,7 +33,8 @@ int Ring::arm(const Order& order) {
   const auto free = std::find_if(armed_.begin(), armed_.end(), [](const Armed& a) { return a.seq == 0; });
   if (free == armed_.end()) return -1;
   const int slot = static_cast<int>(free - armed_.begin());
-  const int rows_per_run = order.whole ? order.rows : (order.rows + kMaxRuns - 1) / kMaxRuns;
+  const int fewest_rows = std::max(order.rows_per_run, (order.rows + kMaxRuns - 1) / kMaxRuns);
+  const int rows_per_run = order.whole ? order.rows : std::min(fewest_rows, order.rows);
   const int num_runs = (order.rows + rows_per_run - 1) / rows_per_run;
   free->seq = order.seq;
   free->full = mask_of(num_runs);

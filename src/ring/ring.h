@@ -30,6 +30,7 @@ struct Order {
   int num_shards = 0;
   std::int64_t first_row = 0;
   bool whole = false;      ///< one run for the whole batch; else up to kMaxRuns runs
+  int rows_per_run = 1;    ///< at the least; more where kMaxRuns runs would not do
   int assigned = kAnyone;  ///< whole: the only claimant that may start it
   int extent = kNoExtent;  ///< kNoExtent: the claimant binds one when it starts (whole only)
 };

@@ -38,6 +38,17 @@ TEST_F(ClaimTest, CutsABatchIntoAtMost64Runs) {
   }
 }
 
+TEST_F(ClaimTest, CutsRunsOfTheRowsAskedFor) {
+  const std::vector<std::int64_t> indices(30);
+  ring.arm({.seq = ++seq, .indices = indices, .rows = 30, .rows_per_run = 4, .extent = ring.acquire_extent()});
+  std::vector<int> rows;
+  while (auto claim = ring.claim(0)) {
+    rows.push_back(claim->rows);
+    ring.publish(*claim, -1);
+  }
+  EXPECT_EQ(rows, (std::vector<int>{4, 4, 4, 4, 4, 4, 4, 2}));
+}
+
 TEST_F(ClaimTest, TellsWhatTheOrderSaid) {
   const int slot = arm(2);
   const auto claim = ring.claim(3);
