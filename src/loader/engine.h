@@ -89,6 +89,7 @@ class Loader::Engine {
   void wait_for_a_drained_slot();
   [[nodiscard]] std::optional<Clock::time_point> deadline() const;
   [[nodiscard]] std::optional<std::size_t> find_ready() const;
+  [[nodiscard]] bool worth_a_spin(Clock::time_point wait_start) const;
   [[nodiscard]] bool spin_for_ready() const;
   void block(std::optional<Clock::time_point> deadline);
   void bury_the_dead();
@@ -120,13 +121,14 @@ class Loader::Engine {
   bool started_ = false;
   bool feed_dry_ = false;  ///< the feed has no more to arm, for now
   std::uint64_t next_seq_ = 1;
-  std::uint64_t delivered_ = 0;      ///< batches of this epoch with the user
-  std::deque<InFlight> in_flight_;   ///< in the order of arming
-  std::vector<int> cancelled_;       ///< slots that drain
-  std::optional<Work> unarmed_;      ///< drawn from the feed, but no slot or memory was free
-  std::string shortage_;             ///< why unarmed_ could not be armed, where it is for want of memory
-  std::exception_ptr pending_;       ///< met while arming ahead; the next call throws it
-  std::uint64_t largest_batch_ = 0;  ///< bytes, of gathered batches so far
+  std::uint64_t delivered_ = 0;       ///< batches of this epoch with the user
+  std::deque<InFlight> in_flight_;    ///< in the order of arming
+  std::vector<int> cancelled_;        ///< slots that drain
+  std::optional<Work> unarmed_;       ///< drawn from the feed, but no slot or memory was free
+  std::string shortage_;              ///< why unarmed_ could not be armed, where it is for want of memory
+  Clock::time_point waited_until_{};  ///< end of next()'s last wait
+  std::exception_ptr pending_;        ///< met while arming ahead; the next call throws it
+  std::uint64_t largest_batch_ = 0;   ///< bytes, of gathered batches so far
   int restarts_used_ = 0;
   std::vector<bool> lost_;  ///< workers that died and were not replaced
   std::string fatal_;       ///< why no batch can come any more

@@ -17,6 +17,9 @@ namespace {
 // A worker that was stopped between its last write and its ring rings nobody: no sleep is longer than this.
 constexpr std::chrono::milliseconds kLongestSleep{50};
 
+// Longer than any spin and wake-up: the user computes between the batches.
+constexpr std::chrono::microseconds kLongPause{500};
+
 }  // namespace
 
 // Position in in_flight_ of a ready batch: the oldest, or, out of order, any.
@@ -49,7 +52,7 @@ std::size_t Loader::Engine::wait_for_ready() {
     for (;;) {
       while (!(ready = find_ready()) && pool_->help()) {
       }
-      if (ready || spin_for_ready()) ready = find_ready();
+      if (ready || (worth_a_spin(start) && spin_for_ready())) ready = find_ready();
       if (ready) break;
       block(limit);
     }
@@ -58,9 +61,17 @@ std::size_t Loader::Engine::wait_for_ready() {
     recorder_.waited(Clock::now() - start);
     throw;
   }
+  waited_until_ = Clock::now();
   const std::lock_guard lock(stats_mutex_);
-  recorder_.waited(Clock::now() - start);
+  recorder_.waited(waited_until_ - start);
   return *ready;
+}
+
+// After a pause in which all workers went to sleep, they have to wake up first: that takes longer than a spin, and the
+// core that a spin would hold may be the one they need.
+bool Loader::Engine::worth_a_spin(Clock::time_point wait_start) const {
+  return wait_start - waited_until_ < kLongPause ||
+         memory_->ring().sleepers() < pool_->num_workers() * options_.threads_per_worker;
 }
 
 bool Loader::Engine::spin_for_ready() const {
@@ -135,6 +146,8 @@ std::string Loader::Engine::bury(const Death& death) {
   Ring& ring = memory_->ring();
   const int first = death.worker_id * options_.threads_per_worker;
   std::string doing = "between samples";
+  if (settings_.kind == WorkerKind::kSpawn && ring.stats(first).pid == 0)
+    doing = "before it attached (is worker_executable, or INFEED_WORKER, infeed-worker of this build?)";
   for (int claimant = first; claimant < first + options_.threads_per_worker; ++claimant) {
     if (ring.start_error_code(claimant) != 0) check_starts();
     const ClaimantStats last = ring.stats(claimant);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <climits>
 
 #include "ring/steps.h"
@@ -69,6 +70,12 @@ void Doorbell::wake(int wanted, std::uint32_t who) noexcept {
 bool Doorbell::anyone_sleeps() const noexcept {
   return std::any_of(std::begin(words_.sleepers), std::end(words_.sleepers),
                      [](const auto& mask) { return mask.load(std::memory_order_seq_cst) != 0; });
+}
+
+int Doorbell::sleepers() const noexcept {
+  int count = 0;
+  for (const auto& mask : words_.sleepers) count += std::popcount(mask.load(std::memory_order_relaxed));
+  return count;
 }
 
 bool Doorbell::wait(int sleeper, std::uint32_t seen, int spin_us, int timeout_ms) noexcept {

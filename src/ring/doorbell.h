@@ -34,6 +34,8 @@ class Doorbell {
   void ring_one(int sleeper) noexcept;
   /// Returns when the word is not `seen` (true), after `timeout_ms`, or at a signal. May return early: look again.
   bool wait(int sleeper, std::uint32_t seen, int spin_us, int timeout_ms) noexcept;
+  /// How many sleep, or are about to or were rung and do not run yet.
+  [[nodiscard]] int sleepers() const noexcept;
   /// Clears the bit of a dead sleeper.
   void forget(int sleeper) noexcept;
 

@@ -58,6 +58,8 @@ void Ring::ring_workers(bool all, int wanted) noexcept {
 
 void Ring::ring_claimant(int claimant) noexcept { Doorbell(bytes_.header().bell).ring_one(claimant); }
 
+int Ring::sleepers() const noexcept { return Doorbell(bytes_.header().bell).sleepers(); }
+
 std::uint32_t Ring::bell() const noexcept { return Doorbell(bytes_.header().bell).value(); }
 
 void Ring::wait_for_work(int claimant, std::uint32_t seen, int spin_us, int timeout_ms) noexcept {

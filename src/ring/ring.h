@@ -155,6 +155,8 @@ class Ring {
   void publish(const Claim& claim, int ready_eventfd) noexcept;
   /// Value of the workers' bell: read it before claim(), pass it to wait_for_work().
   [[nodiscard]] std::uint32_t bell() const noexcept;
+  /// Claimants that sleep, or were rung and do not run yet.
+  [[nodiscard]] int sleepers() const noexcept;
   /// Sleeps until the bell is no longer `seen` or `timeout_ms` passed; spins up to `spin_us` first.
   void wait_for_work(int claimant, std::uint32_t seen, int spin_us, int timeout_ms) noexcept;
   void add_stats(int claimant, const ClaimantStats& delta) noexcept;  ///< adds the counters, sets pid

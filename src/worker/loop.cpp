@@ -11,6 +11,8 @@ namespace {
 
 // A consumer that was stopped between arming and ringing wakes nobody.
 constexpr int kWaitLimitMs = 100;
+// Longer than any spin and wake-up: the consumer computes, so the next wait will be long too.
+constexpr std::uint64_t kLongWaitNs = 500'000;
 
 std::uint64_t now_ns() noexcept {
   return static_cast<std::uint64_t>(
@@ -38,6 +40,7 @@ struct WorkerLoop::State {
   int claimant;
   int ready_eventfd;
   std::int64_t pid;
+  std::uint64_t last_wait_ns = 0;
 };
 
 WorkerLoop::WorkerLoop(Ring& ring, const Arena& arena, const WorkPlan& plan, int claimant, int ready_eventfd)
@@ -82,8 +85,9 @@ void WorkerLoop::run(int spin_us, bool (*alive)()) {
 
 void WorkerLoop::State::wait(std::uint32_t seen_bell, int spin_us) noexcept {
   const std::uint64_t begin = now_ns();
-  ring.wait_for_work(claimant, seen_bell, spin_us, kWaitLimitMs);
-  ring.add_stats(claimant, {.pid = pid, .wait_ns = now_ns() - begin});
+  ring.wait_for_work(claimant, seen_bell, last_wait_ns < kLongWaitNs ? spin_us : 0, kWaitLimitMs);
+  last_wait_ns = now_ns() - begin;
+  ring.add_stats(claimant, {.pid = pid, .wait_ns = last_wait_ns});
 }
 
 }  // namespace infeed
