@@ -11,6 +11,12 @@
 #include "support/epochs.h"
 #include "support/processes.h"
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kLimitsAddressSpace = false;  // the sanitizer's own shadow is larger than any limit
+#else
+constexpr bool kLimitsAddressSpace = true;
+#endif
+
 namespace infeed {
 namespace {
 
@@ -64,6 +70,7 @@ TEST(MemoryTest, PagesThatABurstOfHeldBatchesWarmedAreGivenBack) {
 }
 
 TEST(MemoryTest, AnAddressSpaceLimitLeavesASmallerArena) {
+  if (!kLimitsAddressSpace) GTEST_SKIP() << "the sanitizer's shadow needs an unlimited address space";
   EXPECT_TRUE(in_child([] {
     set_limit(RLIMIT_AS, rlim_t{4} << 30);
     Loader loader(dataset(), {.batch_size = 4, .num_workers = 2, .worker_kind = WorkerKind::kFork});
@@ -72,6 +79,7 @@ TEST(MemoryTest, AnAddressSpaceLimitLeavesASmallerArena) {
 }
 
 TEST(MemoryTest, AnAddressSpaceLimitThatIsTooSmallIsAnErrorWithNumbers) {
+  if (!kLimitsAddressSpace) GTEST_SKIP() << "the sanitizer's shadow needs an unlimited address space";
   EXPECT_TRUE(in_child([] {
     const SyntheticDataset large(64, {{"x", DType::kUInt8, {256 * kMiB}}});
     set_limit(RLIMIT_AS, rlim_t{1} << 30);
