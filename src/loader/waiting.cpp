@@ -55,6 +55,7 @@ std::size_t Loader::Engine::wait_for_ready() {
       if (ready || (worth_a_spin(start) && spin_for_ready())) ready = find_ready();
       if (ready) break;
       block(limit);
+      drain_cancelled();  // or block() would find it drained again, and never sleep nor see a death
     }
   } catch (...) {
     const std::lock_guard lock(stats_mutex_);

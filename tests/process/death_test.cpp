@@ -138,6 +138,19 @@ TEST_P(DeathTest, WorkersLeaveWhenTheirParentIsKilled) {
   close(pipe_fds[1]);
 }
 
+TEST_P(DeathTest, ADeathIsSeenAlsoWhileADroppedEpochDrains) {
+  // Workers are in samples of the dropped epoch when the new one begins, and one of them dies there.
+  const SyntheticDataset slow(64, {{"index", DType::kInt64, {}}}, {.cost_us = 20'000});
+  Loader loader(slow,
+                {.batch_size = 2, .num_workers = 2, .worker_kind = GetParam().kind, .filling = GetParam().filling});
+  for (std::size_t victim = 0; victim < 2; ++victim) {
+    ASSERT_TRUE(loader.next());
+    loader.reset();
+    kill(pid_of(loader, victim), SIGKILL);
+  }
+  EXPECT_EQ(testing::rest_of_indices(loader).size(), 64U);
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const WorkerKind kind : {WorkerKind::kFork, WorkerKind::kSpawn}) {
