@@ -19,6 +19,7 @@ namespace bench {
 namespace {
 
 constexpr int kThreads = 2;
+constexpr int kDeep = 8;  // batches in flight, where the default of 2 is used up while a worker wakes
 
 /// A data set, and the loop that does its work by hand.
 struct Work {
@@ -71,31 +72,34 @@ double plain_rate(const Work& work, std::uint64_t round, Series& cpu_us) {
   return samples / seconds;
 }
 
-infeed::LoaderOptions options(const Work& work, infeed::WorkerKind kind) {
+infeed::LoaderOptions options(const Work& work, infeed::WorkerKind kind, int prefetch = 0) {
   infeed::LoaderOptions result;
   result.batch_size = work.batch_size;
   result.sampler = std::make_unique<infeed::RandomSampler>(work.dataset.size(),
                                                            infeed::RandomSamplerOptions{.num_samples = work.samples});
   result.num_workers = kThreads;
   result.worker_kind = kind;
+  result.prefetch = prefetch;
   return result;
 }
 
 void compare(const Bed& bed, const Work& work, Report& report) {
   infeed::Loader forked(work.dataset, options(work, infeed::WorkerKind::kFork));
+  infeed::Loader deep(work.dataset, options(work, infeed::WorkerKind::kFork, kDeep));
   infeed::Loader threads(work.dataset, options(work, infeed::WorkerKind::kThread));
   Match match;
   Series plain_cpu_us;
   const std::vector<Series> rates =
       interleave(bed.rounds, {[&](std::uint64_t r) { return plain_rate(work, r, plain_cpu_us); },
                               match.contestant("fork", [&](std::uint64_t) { return run_epoch(forked); }),
+                              match.contestant("fork, deep", [&](std::uint64_t) { return run_epoch(deep); }),
                               match.contestant("thread", [&](std::uint64_t) { return run_epoch(threads); })});
   report.add({.id = "E7",
               .what = fmt::format("{} plain loop, 2 threads, no loader", work.name),
               .unit = "M/s",
               .rounds = scaled(rates[0], 1e-6)});
-  const char* kinds[] = {"fork", "thread"};
-  for (std::size_t i = 0; i < 2; ++i)
+  const std::string kinds[] = {"fork", fmt::format("fork (prefetch {})", kDeep), "thread"};
+  for (std::size_t i = 0; i < 3; ++i)
     report.add({.id = "E7",
                 .what = fmt::format("{} loader, 2 {} workers, share of the plain loop", work.name, kinds[i]),
                 .unit = "x",
