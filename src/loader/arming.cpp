@@ -73,7 +73,7 @@ bool Loader::Engine::arm(const Work& work) {
   }
   const int slot = ring.arm(order);
   if (slot < 0) {
-    if (order.extent != kNoExtent) ring.release_extent(order.extent);
+    ring.release_extent(order.extent);
     return false;
   }
   ++next_seq_;

@@ -61,7 +61,7 @@ std::optional<SourceBatch> Loader::Engine::next_source() {
     if (compactor_) return source;
     feed_->delivered(source.work, source.work.rows);
     if (!source.good.empty() && !dropped) return source;
-    if (source.result.extent != kNoExtent) memory_->ring().release_extent(source.result.extent);
+    memory_->ring().release_extent(source.result.extent);
     if (stream_ && !source.result.shard_ended && ++barren > kBarrenBatches) {
       feed_->taken(source.work, true);
       throw DataError(
@@ -84,9 +84,16 @@ void Loader::Engine::number_stream_rows(SourceBatch& source) {
   }
 }
 
+// The batch is not handed out: its memory is free, and the position moves past it.
+void Loader::Engine::give_up(const SourceBatch& source) {
+  memory_->ring().release_extent(source.result.extent);
+  feed_->delivered(source.work, source.work.rows);
+}
+
 // Raises what on_error says, lists the rest, and tells the rows that hold samples.
 void Loader::Engine::look_at_reports(SourceBatch& source) {
-  std::vector<bool> skipped(static_cast<std::size_t>(std::max(source.result.rows, source.work.rows)), false);
+  const bool any = !source.result.reports.empty();  // in nearly every batch there are none
+  std::vector<bool> skipped(any ? static_cast<std::size_t>(std::max(source.result.rows, source.work.rows)) : 0, false);
   const RowReport* raised = nullptr;
   for (const RowReport& report : source.result.reports) {
     if (report.fault == RowFault::kRaised) {
@@ -104,23 +111,22 @@ void Loader::Engine::look_at_reports(SourceBatch& source) {
     const std::string where = raised->row < 0 ? fmt::format("batch {}", source.work.number)
                                               : fmt::format("sample {} of batch {}", raised->index, source.work.number);
     const RowReport report = *raised;
-    if (source.result.extent != kNoExtent) memory_->ring().release_extent(source.result.extent);
-    feed_->delivered(source.work, source.work.rows);
+    give_up(source);
     throw_fault(report.error_code,
                 fmt::format("{} (worker {}): {}", where, report.claimant / options_.threads_per_worker, report.text));
   }
   if (source.result.reports_lost > 0) {  // which rows they were is not known: the batch cannot be trusted
-    if (source.result.extent != kNoExtent) memory_->ring().release_extent(source.result.extent);
-    feed_->delivered(source.work, source.work.rows);
+    give_up(source);
     throw DataError(fmt::format(
         "batch {} has {} faulty samples, more than can be listed. Lower batch_size ({}), or look at the data.",
         source.work.number, source.result.reports.size() + static_cast<std::size_t>(source.result.reports_lost),
         settings_.max_rows));
   }
   // With a collate, and of a stream, the worker left skipped rows out itself.
-  const bool in_place = settings_.layout.has_value() && !stream_;
+  const bool may_have_gaps = any && settings_.layout.has_value() && !stream_;
+  source.good.reserve(static_cast<std::size_t>(source.result.rows));
   for (int row = 0; row < source.result.rows; ++row) {
-    if (!in_place || !skipped[static_cast<std::size_t>(row)]) source.good.push_back(row);
+    if (!may_have_gaps || !skipped[static_cast<std::size_t>(row)]) source.good.push_back(row);
   }
 }
 

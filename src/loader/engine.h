@@ -80,6 +80,7 @@ class Loader::Engine {
   std::optional<SourceBatch> next_source();
   Batch hand_out(SourceBatch source);
   static void number_stream_rows(SourceBatch& source);
+  void give_up(const SourceBatch& source);
   void look_at_reports(SourceBatch& source);
   void close_gaps(SourceBatch& source) const;
   [[nodiscard]] std::string describe_sample(std::int64_t index) const noexcept;

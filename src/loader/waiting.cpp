@@ -9,6 +9,7 @@
 #include "infeed/base/error.h"
 #include "infeed/base/log.h"
 #include "loader/engine.h"
+#include "ring/doorbell.h"
 #include "worker/fault.h"
 
 namespace infeed {
@@ -81,7 +82,7 @@ bool Loader::Engine::spin_for_ready() const {
   do {
     for (int i = 0; i < 64; ++i) {
       if (find_ready()) return true;
-      __builtin_ia32_pause();
+      cpu_relax();
     }
   } while (Clock::now() < end);
   return false;

@@ -22,14 +22,6 @@ std::int64_t now_ns() {
   return time.tv_sec * kNsPerSecond + time.tv_nsec;
 }
 
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
 /// One of 32 classes, so that a wake-up can be addressed.
 std::uint32_t class_of(int sleeper) { return std::uint32_t{1} << (sleeper % 32); }
 
@@ -45,7 +37,7 @@ bool spin(const std::atomic<std::uint32_t>& word, std::uint32_t seen, int spin_u
   do {
     for (int i = 0; i < 16; ++i) {
       if (word.load(std::memory_order_acquire) != seen) return true;  // pairs with [rung]
-      relax();
+      cpu_relax();
     }
   } while (now_ns() < end);
   return false;

@@ -6,6 +6,15 @@
 
 namespace infeed {
 
+/// Between two looks of a spin: lets the core's other thread run.
+inline void cpu_relax() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
 /// Zeroed memory is a valid start.
 struct BellWords {
   std::atomic<std::uint32_t> word;
