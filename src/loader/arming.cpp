@@ -12,10 +12,9 @@ namespace {
 // Page tables, stacks and whatever else a batch costs beside its own pages.
 constexpr std::uint64_t kMemoryMargin = 16 << 20;
 
-constexpr std::uint64_t kCheapRowNs = 5'000;
-constexpr std::uint64_t kRowsToJudge = 64;
-constexpr int kCheapRowsPerRun = 4;
-constexpr int kClaimantsAsked = 4;  // each is a cache line that another core writes
+constexpr std::uint64_t kRunNs = 12'000;    // a claim and its publication cost 0.1 to 0.5 us where workers contend
+constexpr int kClaimantsAsked = 4;          // each is two cache lines that another core writes,
+constexpr std::uint64_t kArmsPerLook = 16;  // and misses when it writes them again
 
 }  // namespace
 
@@ -66,7 +65,7 @@ bool Loader::Engine::arm(const Work& work) {
     order.assigned = claimant_of_shard(work.shard);
   }
   if (!settings_.whole) {
-    order.rows_per_run = rows_per_run();
+    order.rows_per_run = rows_per_run(work.rows);
     order.extent = ring.acquire_extent();
     if (order.extent == kNoExtent) return false;
     memory_->touch(order.extent, settings_.layout->nbytes(work.rows));
@@ -81,18 +80,25 @@ bool Loader::Engine::arm(const Work& work) {
   return true;
 }
 
-// A claim, and no row to ask the memory for ahead, cost as much as a row that is only copied: such rows are claimed by
-// the handful. Costly rows are claimed one by one, so that no worker is left with the last ones.
-int Loader::Engine::rows_per_run() const noexcept {
-  const int claimants = std::min(kClaimantsAsked, std::max(1, pool_->num_workers() * options_.threads_per_worker));
-  std::uint64_t rows = 0;
-  std::uint64_t busy_ns = 0;
+// Cheap rows are claimed by the handful, or the claims would cost more than the rows; costly ones one by one. Runs are of
+// one size, and so short that it does not matter who gets the last one.
+int Loader::Engine::rows_per_run(int batch_rows) noexcept {
+  const int claimants = std::max(1, pool_->num_workers() * options_.threads_per_worker);
+  if (next_seq_ % kArmsPerLook == 0) look_at_pace(std::min(kClaimantsAsked, claimants));
+  const auto rows = static_cast<std::uint64_t>(batch_rows);
+  const std::uint64_t handful = std::clamp<std::uint64_t>(kRunNs / pace_.row_ns(), 1, rows);
+  const std::uint64_t runs = (rows + handful - 1) / handful;
+  return static_cast<int>((rows + runs - 1) / runs);
+}
+
+void Loader::Engine::look_at_pace(int claimants) noexcept {
+  ClaimantStats sum;
   for (int claimant = 0; claimant < claimants; ++claimant) {
     const ClaimantStats stats = memory_->ring().stats(claimant);
-    rows += stats.rows;
-    busy_ns += stats.busy_ns;
+    sum.rows += stats.rows;
+    sum.busy_ns += stats.busy_ns;
   }
-  return rows >= kRowsToJudge && busy_ns < rows * kCheapRowNs ? kCheapRowsPerRun : 1;
+  pace_.look(sum);
 }
 
 std::int64_t Loader::Engine::stream_shards() const noexcept {

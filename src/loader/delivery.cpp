@@ -13,7 +13,7 @@
 namespace infeed {
 namespace {
 
-// A stream's reader that fails for so many batches in a row will fail for ever.
+// A reader of a shard that fails for so many batches in a row will fail for ever.
 constexpr int kBarrenBatches = 64;
 
 }  // namespace
@@ -34,7 +34,6 @@ std::optional<Batch> Loader::Engine::next_batch() {
 
 // The next batch with samples, as the workers left it; nullopt at the end of the epoch.
 std::optional<SourceBatch> Loader::Engine::next_source() {
-  int barren = 0;
   for (;;) {
     if (pending_) std::rethrow_exception(std::exchange(pending_, nullptr));
     top_up();
@@ -60,14 +59,15 @@ std::optional<SourceBatch> Loader::Engine::next_source() {
     const bool dropped = stream_ && options_.drop_last && source.result.shard_ended;
     if (compactor_) return source;
     feed_->delivered(source.work, source.work.rows);
+    const int barren = stream_ ? feed_->barren(source.work, !source.good.empty()) : 0;
     if (!source.good.empty() && !dropped) return source;
     memory_->ring().release_extent(source.result.extent);
-    if (stream_ && !source.result.shard_ended && ++barren > kBarrenBatches) {
+    if (barren > kBarrenBatches && !source.result.shard_ended) {
       feed_->taken(source.work, true);
-      throw DataError(
-          fmt::format("shard {} of the stream gave no good sample in {} batches: it is taken to be damaged from row {} "
-                      "on, and ends here.",
-                      source.work.shard, barren, source.work.begin));
+      throw DataError(fmt::format(
+          "shard {} of the stream gave no good sample in {} batches: it is taken to be damaged, and ends at "
+          "row {}.",
+          source.work.shard, barren, source.work.end()));
     }
   }
 }

@@ -18,6 +18,8 @@ namespace {
 constexpr int kStateVersion = 1;
 constexpr int kExtents = 1024;
 constexpr int kFewestExtents = 64;
+constexpr int kAnswerMs = 5000;                                    // a fork of a parent with many GB takes long
+constexpr int kShortAnswerMs = 1000;                               // a machine with more to do than processors, too
 constexpr std::uint64_t kAddressSpace = std::uint64_t{256} << 30;  // of one loader, where its batches are large
 
 // Names the thread that is in next() while it lives.
@@ -31,6 +33,12 @@ class Inside {
  private:
   std::atomic<std::thread::id>& who_;
 };
+
+// next() may wait for it: no longer than it would for a batch, if that is long enough for a fork.
+int answer_ms(std::int64_t timeout_ms) {
+  return timeout_ms == 0 ? kAnswerMs
+                         : static_cast<int>(std::clamp<std::int64_t>(timeout_ms, kShortAnswerMs, kAnswerMs));
+}
 
 int extents_for(std::uint64_t extent_bytes, int depth) {
   const auto fit = static_cast<int>(std::min<std::uint64_t>(kExtents, kAddressSpace / extent_bytes));
@@ -108,6 +116,7 @@ void Loader::Engine::start_workers() {
                          .threads_per_worker = options_.threads_per_worker,
                          .spin_us = settings_.spin_us,
                          .ready_eventfd = ready_.fd(),
+                         .answer_ms = answer_ms(options_.timeout_ms),
                          .worker_init = options_.worker_init,
                          .worker_init_name = options_.worker_init_name,
                          .cpu_affinity = options_.cpu_affinity,
@@ -123,6 +132,7 @@ Loader::Engine::~Engine() {
     return;
   }
   closing_ = true;
+  ready_.ring();
   std::unique_lock lock(mutex_, std::defer_lock);
   // A next() on another thread leaves first; one further up this very stack (the dataset called exit()) never will.
   if (inside_.load() != std::this_thread::get_id()) lock.lock();

@@ -2,6 +2,8 @@
 /// The consumer's side of a loader: arms slots from the feed, takes ready ones, hands batches out, looks after the
 /// workers.
 
+#include <poll.h>
+
 #include <atomic>
 #include <chrono>
 #include <deque>
@@ -17,6 +19,7 @@
 #include "loader/compactor.h"
 #include "loader/event_fd.h"
 #include "loader/feed.h"
+#include "loader/pace.h"
 #include "loader/recorder.h"
 #include "loader/settings.h"
 #include "worker/pool.h"
@@ -68,7 +71,8 @@ class Loader::Engine {
   void top_up();
   void top_up_quietly() noexcept;
   [[nodiscard]] bool arm(const Work& work);
-  [[nodiscard]] int rows_per_run() const noexcept;
+  [[nodiscard]] int rows_per_run(int batch_rows) noexcept;
+  void look_at_pace(int claimants) noexcept;
   [[nodiscard]] std::string shortage() const;
   [[nodiscard]] std::uint64_t batch_estimate() const noexcept;
   [[nodiscard]] int claimant_of_shard(int shard) const;
@@ -90,7 +94,6 @@ class Loader::Engine {
   void wait_for_a_drained_slot();
   [[nodiscard]] std::optional<Clock::time_point> deadline() const;
   [[nodiscard]] std::optional<std::size_t> find_ready() const;
-  [[nodiscard]] bool worth_a_spin(Clock::time_point wait_start) const;
   [[nodiscard]] bool spin_for_ready() const;
   void block(std::optional<Clock::time_point> deadline);
   void bury_the_dead();
@@ -122,14 +125,15 @@ class Loader::Engine {
   bool started_ = false;
   bool feed_dry_ = false;  ///< the feed has no more to arm, for now
   std::uint64_t next_seq_ = 1;
-  std::uint64_t delivered_ = 0;       ///< batches of this epoch with the user
-  std::deque<InFlight> in_flight_;    ///< in the order of arming
-  std::vector<int> cancelled_;        ///< slots that drain
-  std::optional<Work> unarmed_;       ///< drawn from the feed, but no slot or memory was free
-  std::string shortage_;              ///< why unarmed_ could not be armed, where it is for want of memory
-  Clock::time_point waited_until_{};  ///< end of next()'s last wait
-  std::exception_ptr pending_;        ///< met while arming ahead; the next call throws it
-  std::uint64_t largest_batch_ = 0;   ///< bytes, of gathered batches so far
+  std::uint64_t delivered_ = 0;     ///< batches of this epoch with the user
+  std::deque<InFlight> in_flight_;  ///< in the order of arming
+  std::vector<int> cancelled_;      ///< slots that drain
+  std::optional<Work> unarmed_;     ///< drawn from the feed, but no slot or memory was free
+  std::string shortage_;            ///< why unarmed_ could not be armed, where it is for want of memory
+  std::vector<pollfd> polled_;      ///< of block(), kept for its memory
+  Pace pace_;
+  std::exception_ptr pending_;       ///< met while arming ahead; the next call throws it
+  std::uint64_t largest_batch_ = 0;  ///< bytes, of gathered batches so far
   int restarts_used_ = 0;
   std::vector<bool> lost_;  ///< workers that died and were not replaced
   std::string fatal_;       ///< why no batch can come any more

@@ -26,6 +26,11 @@ class EventFd {
   EventFd& operator=(const EventFd&) = delete;
 
   [[nodiscard]] int fd() const noexcept { return fd_; }
+  /// Wakes who polls it.
+  void ring() const noexcept {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(fd_, &one, sizeof one);
+  }
   /// Takes all rings.
   void drain() const noexcept {
     std::uint64_t rings = 0;

@@ -31,6 +31,8 @@ class Feed {
   [[nodiscard]] virtual bool next(Work& work) = 0;
   /// Streams: what came of `work`.
   virtual void taken(const Work& work, bool shard_ended);
+  /// Streams: how many batches of the shard in a row, `work` the last of them, gave no good sample.
+  virtual int barren(const Work& work, bool any_good);
   /// `rows` rows of `work`, from its row 0 on, are now with the user (or dropped for good): the position to resume from
   /// moves.
   virtual void delivered(const Work& work, int rows) = 0;
@@ -60,6 +62,7 @@ class SamplerFeed final : public Feed {
  private:
   void check(std::span<const std::int64_t> indices) const;
   void check_end();
+  void load_early(const State& state);
   [[nodiscard]] std::int64_t next_ask() const;
   [[nodiscard]] std::optional<std::int64_t> promised_size() const;
 
@@ -108,6 +111,7 @@ class StreamFeed final : public Feed {
   void start_epoch(std::uint64_t epoch) override;
   bool next(Work& work) override;
   void taken(const Work& work, bool shard_ended) override;
+  int barren(const Work& work, bool any_good) override;
   void delivered(const Work& work, int rows) override;
   [[nodiscard]] std::optional<std::int64_t> size() const override;
   [[nodiscard]] std::int64_t max_batch_size() const override { return batch_size_; }
@@ -121,6 +125,7 @@ class StreamFeed final : public Feed {
     bool ended = false;          ///< no more to ask for
     std::int64_t last = 0;       ///< begin of the batch that met the end
     bool done = false;           ///< its end was delivered, too
+    int barren = 0;              ///< batches in a row without a good sample
   };
   std::vector<Shard> shards_;
   std::int64_t batch_size_;

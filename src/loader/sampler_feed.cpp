@@ -19,9 +19,24 @@ void check_range(std::span<const std::int64_t> indices, std::int64_t dataset_siz
   }
 }
 
+// What a state says was delivered out of order: ascending, each a number of `step`s beyond `cursor`.
+std::set<std::int64_t> early_batches(const State& state, std::int64_t cursor, std::int64_t step) {
+  std::set<std::int64_t> early;
+  for (const std::int64_t begin : state.get_ints("delivered_early")) {
+    if (begin <= cursor || (begin - cursor) % step != 0 || (!early.empty() && begin <= *early.rbegin()))
+      throw StateError(
+          fmt::format("the state's delivered_early names {}: from cursor {} on, in steps of {} and ascending, no batch "
+                      "begins there. The state was changed, or is of another batch_size.",
+                      begin, cursor, step));
+    early.insert(early.end(), begin);
+  }
+  return early;
+}
+
 }  // namespace
 
 void Feed::taken(const Work& /*work*/, bool /*shard_ended*/) {}
+int Feed::barren(const Work& /*work*/, bool /*any_good*/) { return 0; }
 
 SamplerFeed::SamplerFeed(Sampler& sampler, std::int64_t dataset_size, std::int64_t batch_size, bool drop_last)
     : sampler_(sampler), dataset_size_(dataset_size), batch_size_(batch_size), drop_last_(drop_last) {}
@@ -130,8 +145,18 @@ void SamplerFeed::load(const State& state) {
   next_number_ = static_cast<std::uint64_t>(cursor / batch_size_);
   at_end_ = false;
   resumed_ = true;
-  const auto early = state.get_ints("delivered_early");
-  early_ = std::set<std::int64_t>(early.begin(), early.end());
+  load_early(state);
+}
+
+// Batches beyond the cursor begin a whole number of batches after it. One that cannot be would drop samples unseen.
+void SamplerFeed::load_early(const State& state) {
+  early_ = early_batches(state, cursor_, batch_size_);
+  const auto size = sampler_.size();
+  if (!size || early_.empty()) return;
+  const std::int64_t longest = std::max(*size, dataset_size_);  // in any world size
+  if (*early_.rbegin() >= longest)
+    throw StateError(fmt::format("the state's delivered_early names position {}, the epoch has at most {}.",
+                                 *early_.rbegin(), longest));
 }
 
 BatchFeed::BatchFeed(BatchSampler& sampler, std::int64_t dataset_size)
@@ -198,8 +223,11 @@ void BatchFeed::load(const State& state) {
       throw StateError(fmt::format("the saved position, batch {}, is past the batch sampler's end ({}).", cursor, i));
   }
   next_number_ = low_ = cursor;
-  const auto early = state.get_ints("delivered_early");
-  early_ = std::set<std::int64_t>(early.begin(), early.end());
+  early_ = early_batches(state, static_cast<std::int64_t>(cursor), 1);
+  const auto size = sampler_.size();
+  if (size && !early_.empty() && *early_.rbegin() >= *size)
+    throw StateError(
+        fmt::format("the state's delivered_early names batch {}, the epoch has {}.", *early_.rbegin(), *size));
 }
 
 }  // namespace infeed

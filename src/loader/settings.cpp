@@ -18,6 +18,8 @@ constexpr std::uint64_t kMinExtent = 2ULL << 20;
 constexpr int kMaxThreadsPerWorker = 64;
 constexpr int kSlotsForGrowth = 8;  // workers that set_num_workers() may add before slots bound their use
 constexpr int kSpinUs = 20;
+constexpr std::uint64_t kSmallBatches = 2ULL << 20;  // bytes in flight that cost nobody anything
+constexpr std::uint64_t kDeepest = 8;
 constexpr std::int64_t kLongestTimeoutMs = std::int64_t{366} * 24 * 3600 * 1000;
 
 double mebibytes(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
@@ -68,6 +70,14 @@ void check_workers(const LoaderOptions& options) {
     if (cpu < 0 || cpu >= CPU_SETSIZE)
       throw ConfigError(fmt::format("cpu_affinity names CPU {}; between 0 and {} are possible.", cpu, CPU_SETSIZE - 1));
   }
+}
+
+// Whole: a batch a worker, and one that is taken. Cooperative: two do, but small batches are used up while a worker
+// wakes.
+int default_depth(const Settings& settings, int num_workers) {
+  if (settings.whole) return std::max(2, num_workers + 1);
+  const std::uint64_t small = kSmallBatches / std::max<std::uint64_t>(settings.batch_bytes, 1);
+  return static_cast<int>(std::clamp<std::uint64_t>(small, 2, kDeepest));
 }
 
 }  // namespace
@@ -121,7 +131,11 @@ Settings make_settings(const LoaderOptions& options, const Schema& schema, bool 
   settings.whole = is_stream || !in_place || options.filling == Filling::kWhole;
   // Skipped samples move later ones up: that has an order or none.
   settings.in_order = options.in_order || options.on_error == OnError::kSkip;
-  settings.depth = options.prefetch > 0 ? options.prefetch : settings.whole ? std::max(2, options.num_workers + 1) : 2;
+  if (in_place) {
+    settings.layout.emplace(schema, static_cast<int>(max_rows));
+    settings.batch_bytes = settings.layout->nbytes();
+  }
+  settings.depth = options.prefetch > 0 ? options.prefetch : default_depth(settings, options.num_workers);
   settings.num_slots =
       settings.depth + std::max(options.num_workers, settings.kind == WorkerKind::kInline ? 1 : kSlotsForGrowth);
   settings.max_workers =
@@ -131,10 +145,6 @@ Settings make_settings(const LoaderOptions& options, const Schema& schema, bool 
   settings.spin_us = fits && settings.kind != WorkerKind::kInline ? kSpinUs : 0;
   settings.max_rows = static_cast<int>(max_rows);
   settings.memory_limit = options.memory_limit;
-  if (in_place) {
-    settings.layout.emplace(schema, settings.max_rows);
-    settings.batch_bytes = settings.layout->nbytes();
-  }
   const std::uint64_t twice = std::max(kMinExtent, 2 * settings.batch_bytes);
   settings.extent_bytes = options.extent_bytes > 0 ? options.extent_bytes : in_place ? twice : kUnknownExtent;
   if (in_place && settings.extent_bytes < settings.batch_bytes)

@@ -41,6 +41,13 @@ void StreamFeed::taken(const Work& work, bool shard_ended) {
   if (!shard_ended || shard.ended) return;
   shard.ended = true;
   shard.last = work.begin;
+  shard.barren = 0;  // those in flight are not counted again
+}
+
+int StreamFeed::barren(const Work& work, bool any_good) {
+  int& batches = shards_[static_cast<std::size_t>(work.shard)].barren;
+  batches = any_good ? 0 : batches + 1;
+  return batches;
 }
 
 void StreamFeed::delivered(const Work& work, int rows) {

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <poll.h>
 
 #include <algorithm>
 #include <csignal>
@@ -17,9 +16,6 @@ namespace {
 
 // A worker that was stopped between its last write and its ring rings nobody: no sleep is longer than this.
 constexpr std::chrono::milliseconds kLongestSleep{50};
-
-// Longer than any spin and wake-up: the user computes between the batches.
-constexpr std::chrono::microseconds kLongPause{500};
 
 }  // namespace
 
@@ -53,7 +49,7 @@ std::size_t Loader::Engine::wait_for_ready() {
     for (;;) {
       while (!(ready = find_ready()) && pool_->help()) {
       }
-      if (ready || (worth_a_spin(start) && spin_for_ready())) ready = find_ready();
+      if (ready || spin_for_ready()) ready = find_ready();
       if (ready) break;
       block(limit);
       drain_cancelled();  // or block() would find it drained again, and never sleep nor see a death
@@ -63,17 +59,9 @@ std::size_t Loader::Engine::wait_for_ready() {
     recorder_.waited(Clock::now() - start);
     throw;
   }
-  waited_until_ = Clock::now();
   const std::lock_guard lock(stats_mutex_);
-  recorder_.waited(waited_until_ - start);
+  recorder_.waited(Clock::now() - start);
   return *ready;
-}
-
-// After a pause in which all workers went to sleep, they have to wake up first: that takes longer than a spin, and the
-// core that a spin would hold may be the one they need.
-bool Loader::Engine::worth_a_spin(Clock::time_point wait_start) const {
-  return wait_start - waited_until_ < kLongPause ||
-         memory_->ring().sleepers() < pool_->num_workers() * options_.threads_per_worker;
 }
 
 bool Loader::Engine::spin_for_ready() const {
@@ -96,17 +84,17 @@ void Loader::Engine::block(std::optional<Clock::time_point> deadline) {
   std::chrono::milliseconds sleep = kLongestSleep;
   if (deadline) sleep = std::min(sleep, std::chrono::ceil<std::chrono::milliseconds>(*deadline - now));
 
-  std::vector<pollfd> fds{{.fd = ready_.fd(), .events = POLLIN, .revents = 0}};
-  for (const int fd : pool_->death_fds()) fds.push_back({.fd = fd, .events = POLLIN, .revents = 0});
+  polled_.assign(1, {.fd = ready_.fd(), .events = POLLIN, .revents = 0});
+  for (const int fd : pool_->death_fds()) polled_.push_back({.fd = fd, .events = POLLIN, .revents = 0});
   Ring& ring = memory_->ring();
   ring.begin_wait();
   const bool drained = std::any_of(cancelled_.begin(), cancelled_.end(), [&](int slot) { return ring.ready(slot); });
   int woken = 0;
   const bool sleeps = !drained && (in_flight_.empty() || !find_ready());
-  if (sleeps) woken = ::poll(fds.data(), fds.size(), static_cast<int>(sleep.count()));
+  if (sleeps) woken = ::poll(polled_.data(), polled_.size(), static_cast<int>(sleep.count()));
   ring.end_wait();
-  if (fds[0].revents != 0) ready_.drain();
-  const bool died = std::any_of(fds.begin() + 1, fds.end(), [](const pollfd& fd) { return fd.revents != 0; });
+  if (polled_[0].revents != 0) ready_.drain();
+  const bool died = std::any_of(polled_.begin() + 1, polled_.end(), [](const pollfd& fd) { return fd.revents != 0; });
   if (died) bury_the_dead();
   if (!sleeps || woken > 0) return;
   check_starts();
