@@ -187,7 +187,7 @@ TEST(StagerTest, TheNextBatchesAreCopiedWhileOneIsComputedOn) {
   Stager stager(loader, device, {.in_flight = 2});
   const auto staged = stager.next();
   Gate gate;
-  gate.close(*device, stager.compute_stream(), staged->at("x"));
+  gate.close(device->simulated(), stager.compute_stream(), bytes_of(staged->at("x")));
   wait_until([&] { return stager.stats().bytes == 3 * kBatchBytes; });
   EXPECT_FALSE(stager.compute_stream().query());  // the first step has not ended
 }
@@ -205,7 +205,7 @@ TEST(StagerTest, AnExtentIsHeldWhileItsCopyWaitsForTheComputeStream) {
   Stager stager(loader, device, {.in_flight = 1});
   auto first = stager.next();
   Gate gate;
-  gate.close(*device, stager.compute_stream(), first->at("x"));
+  gate.close(device->simulated(), stager.compute_stream(), bytes_of(first->at("x")));
   wait_until([&] { return stager.stats().bytes == 2 * kBatchBytes; });
   first.reset();
   const auto second = stager.next();  // the third batch goes where the first is still in use
@@ -323,9 +323,9 @@ TEST(StagerTest, StatsCountWhatWasDone) {
   Loader loader(kForty, threads());
   Stager stager(loader, make_device());
   rest_of_epoch(stager);
+  wait_until([&] { return stager.stats().bytes == 10 * kBatchBytes; });  // counted by the thread that sees copies end
   const StagerStats stats = stager.stats();
   EXPECT_EQ(stats.batches, 10U);
-  EXPECT_EQ(stats.bytes, 10 * kBatchBytes);
   EXPECT_GT(stats.copy_bytes_per_s, 0);
   EXPECT_GT(stats.copy_share, 0);
   EXPECT_GT(stats.device_bytes, kBatchBytes);

@@ -3,18 +3,17 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <span>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "infeed/device/simulated.h"
 #include "infeed/loader/stager.h"
 #include "support/epochs.h"
+#include "support/gate.h"
 
 namespace infeed::testing {
 
@@ -84,24 +83,6 @@ class CountingDevice final : public Device {
   return {array.data, array.nbytes()};
 }
 
-/// Work that holds a compute stream up until open().
-class Gate {
- public:
-  ~Gate() { open(); }
-  void close(CountingDevice& device, DeviceStream& stream, const ArrayView& reads) {
-    const auto wait = [gate = opened_] { gate.wait(); };
-    device.simulated().compute(stream, {.run = wait, .reads = {bytes_of(reads)}});
-  }
-  void open() {
-    if (!std::exchange(open_, true)) promise_.set_value();
-  }
-
- private:
-  std::promise<void> promise_;
-  std::shared_future<void> opened_ = promise_.get_future().share();
-  bool open_ = false;
-};
-
 /// checksum() of what lies on the device, read behind the work of `stream`.
 [[nodiscard]] inline std::uint64_t checksum(const StagedBatch& staged, DeviceStream& stream) {
   std::vector<std::vector<std::byte>> bytes;
@@ -119,12 +100,6 @@ inline std::vector<std::uint64_t> rest_of_epoch(Stager& stager) {
   std::vector<std::uint64_t> sums;
   while (auto staged = stager.next()) sums.push_back(checksum(*staged, stager.compute_stream()));
   return sums;
-}
-
-/// Looks until it is so; the test's TIMEOUT is the limit.
-template <typename Condition>
-void wait_until(Condition condition) {
-  while (!condition()) std::this_thread::yield();
 }
 
 }  // namespace infeed::testing
