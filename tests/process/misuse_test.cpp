@@ -93,6 +93,43 @@ TEST(MisuseTest, AStreamThatOnlyFailsEndsInAnErrorAlsoWithSkip) {
   EXPECT_FALSE(loader.next());
 }
 
+// Shard 0 only fails, shard 1 only gives: neither ends.
+class HalfDamaged final : public Stream {
+ public:
+  [[nodiscard]] const Schema& schema() const override { return schema_; }
+  [[nodiscard]] std::unique_ptr<StreamReader> open(std::uint64_t, std::int64_t shard, std::int64_t) const override {
+    struct Reader final : StreamReader {
+      explicit Reader(bool damaged) : damaged_(damaged) {}
+      bool next(Row& row) override {
+        if (damaged_) throw DataError("truncated archive");
+        row.set<std::int64_t>(0, 1);
+        return true;
+      }
+      std::int64_t skip(std::int64_t count) override { return count; }
+      bool damaged_;
+    };
+    return std::make_unique<Reader>(shard == 0);
+  }
+
+ private:
+  Schema schema_{{"x", DType::kInt64, {}}};
+};
+
+TEST(MisuseTest, ADamagedShardAmongGoodOnesEndsInOneErrorAndTheyGoOn) {
+  const HalfDamaged stream;
+  Loader loader(stream, {.batch_size = 4, .stream_shards = 2, .on_error = OnError::kSkip});
+  int errors = 0;
+  for (int call = 0; call < 200; ++call) {
+    try {
+      EXPECT_EQ(loader.next()->size(), 4);
+    } catch (const DataError& error) {
+      ++errors;
+      EXPECT_NE(std::string(error.what()).find("shard 0 of the stream"), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_EQ(errors, 1);
+}
+
 // Ends the program in the middle of a sample.
 class Quitter final : public Dataset {
  public:
@@ -132,6 +169,21 @@ TEST(MisuseTest, StatesWithAbsurdPositionsAreRefused) {
   state.set("position", position);
   EXPECT_THROW(loader.load_state_dict(state), StateError);
   EXPECT_EQ(loader.next()->indices()[0], 2);
+}
+
+TEST(MisuseTest, AStateCannotMakeTheLoaderPassOverBatchesThatNobodyGot) {
+  const SyntheticDataset data(10, kSchema);
+  Loader loader(data, {.batch_size = 2});
+  ASSERT_TRUE(loader.next());
+  State state = loader.state_dict();
+  State position = state.get_state("position");
+  for (const std::vector<std::int64_t>& early :
+       {std::vector<std::int64_t>{0}, {2}, {5}, {6, 4}, {4, 4}, {12}, {-2}, {std::int64_t{1} << 62}}) {
+    position.set("delivered_early", early);
+    state.set("position", position);
+    EXPECT_THROW(loader.load_state_dict(state), StateError) << early[0];
+  }
+  EXPECT_EQ(testing::rest_of_indices(loader).size(), 8U);
 }
 
 }  // namespace
