@@ -16,6 +16,7 @@ namespace infeed {
 namespace {
 
 constexpr std::size_t kGiantBytes = 8 << 20;
+constexpr std::size_t kHeadBytes = 16;
 constexpr std::size_t kMaxFileBytes = std::size_t{2} << 30;
 
 class Descriptor {
@@ -58,6 +59,13 @@ class Lap {
   Clock::time_point last_ = Clock::now();
 };
 
+// A giant that is no picture is not worth reading: it may be an archive under a picture's name.
+void check_head(int file, std::size_t size) {
+  std::byte head[kHeadBytes];
+  const ssize_t got = pread(file, head, sizeof head, 0);
+  if (got > 0) check_signature({head, static_cast<std::size_t>(got)}, size);
+}
+
 }  // namespace
 
 void FileBuffer::reserve(std::size_t nbytes) {
@@ -73,6 +81,7 @@ void FileBuffer::reserve(std::size_t nbytes) {
 std::span<const std::byte> FileBuffer::read(const std::string& path) {
   const Descriptor file(path);
   const std::size_t size = file.size();
+  if (size > kGiantBytes) check_head(file.get(), size);
   reserve(size);
   std::size_t have = 0;
   while (have < size) {

@@ -16,7 +16,8 @@ namespace infeed {
 /// A file's bytes; the memory is kept from file to file, and given back some time after a giant. One owner, one thread.
 class FileBuffer {
  public:
-  /// Reads the whole file. Throws DataError with the system's cause; never blocks on a pipe or a device.
+  /// Reads the whole file; a giant only where it begins as a picture does. Throws DataError with the system's cause,
+  /// DecodeError; never blocks on a pipe or a device.
   std::span<const std::byte> read(const std::string& path);
 
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }

@@ -27,7 +27,7 @@ bool agrees(Bytes bytes, std::string_view signature) {
                     [](std::byte a, char b) { return a == std::byte(b); });
 }
 
-[[noreturn]] void throw_not_an_image(Bytes bytes) {
+[[noreturn]] void throw_not_an_image(Bytes bytes, std::size_t file_bytes) {
   std::string shown;
   for (const std::byte b : bytes.first(std::min(kShownBytes, bytes.size()))) {
     shown += fmt::format("{:02x} ", std::to_integer<unsigned>(b));
@@ -35,15 +35,15 @@ bool agrees(Bytes bytes, std::string_view signature) {
   throw DecodeError(DecodeFault::kNotAnImage,
                     fmt::format("not an image: {} bytes that begin with {}are neither JPEG nor PNG. "
                                 "Leave the file out, or convert it.",
-                                bytes.size(), shown));
+                                file_bytes, shown));
 }
 
 ImageFormat format_of(Bytes bytes) {
   if (bytes.empty()) {
     throw DecodeError(DecodeFault::kEmpty, "empty image: the file has no bytes. Replace it, or leave it out.");
   }
+  check_signature(bytes, bytes.size());
   const bool jpeg = agrees(bytes, kJpegSignature);
-  if (!jpeg && !agrees(bytes, kPngSignature)) throw_not_an_image(bytes);
   if (bytes.size() < (jpeg ? kJpegSignature : kPngSignature).size()) {
     throw DecodeError(DecodeFault::kTruncated, fmt::format("truncated {}: only {} bytes. Replace the file.",
                                                            jpeg ? "JPEG" : "PNG", bytes.size()));
@@ -72,6 +72,10 @@ void check_picture_size(const char* format, std::int64_t width, std::int64_t hei
   throw DecodeError(DecodeFault::kTooLarge, fmt::format("too large: {} of {} x {} = {} pixels, max_pixels is {}. "
                                                         "Raise max_pixels if the file is to be trusted.",
                                                         format, width, height, width * height, max_pixels));
+}
+
+void check_signature(Bytes head, std::size_t file_bytes) {
+  if (!agrees(head, kJpegSignature) && !agrees(head, kPngSignature)) throw_not_an_image(head, file_bytes);
 }
 
 struct Decoder::State {

@@ -27,6 +27,9 @@ struct PixelWindow {
   int full_width = 0, full_height = 0;
 };
 
+/// Throws DecodeError where a file of `file_bytes` that begins with `head` is neither JPEG nor PNG.
+void check_signature(std::span<const std::byte> head, std::size_t file_bytes);
+
 /// Handles and buffers are kept from picture to picture. One owner, one thread.
 class Decoder {
  public:

@@ -164,12 +164,26 @@ TEST_F(ImageFolderTest, RefusesImpossibleOptions) {
 
 TEST(FileBuffer, GivesAGiantsMemoryBack) {
   const TempFolder folder;
-  folder.write("giant", std::string(20 << 20, 'x'));
+  folder.write("giant", "\xFF\xD8\xFF" + std::string(20 << 20, 'x'));
   folder.write("small", "y");
   FileBuffer buffer;
-  EXPECT_EQ(buffer.read(folder.at("giant")).size(), 20U << 20);
+  EXPECT_EQ(buffer.read(folder.at("giant")).size(), (20U << 20) + 3);
   EXPECT_EQ(buffer.read(folder.at("small")).size(), 1U);
   EXPECT_LT(buffer.capacity(), 1U << 20);
+}
+
+TEST(FileBuffer, DoesNotReadAGiantThatIsNoPicture) {
+  const TempFolder folder;
+  folder.write("archive.jpg", "PK");
+  std::filesystem::resize_file(folder.at("archive.jpg"), 1U << 30);
+  FileBuffer buffer;
+  try {
+    (void)buffer.read(folder.at("archive.jpg"));
+    FAIL() << "read";
+  } catch (const DecodeError& error) {
+    EXPECT_TRUE(has(error.what(), "1073741824 bytes that begin with 50 4b")) << error.what();
+  }
+  EXPECT_EQ(buffer.capacity(), 0U);
 }
 
 /// A dataset and the folder it reads.
