@@ -28,7 +28,7 @@ Process ForkLauncher::launch(int worker_id, int num_workers, const std::vector<i
 }
 
 void ForkLauncher::prepare_restarts(const std::vector<int>& pool_fds) {
-  zygote_ = std::make_unique<Zygote>(worker_main_, settle_, pool_fds);
+  zygote_ = std::make_unique<Zygote>(worker_main_, settle_, pool_fds, answer_ms_);
 }
 
 std::optional<ProcessExit> ForkLauncher::status(pid_t pid) { return zygote_ ? zygote_->status(pid) : std::nullopt; }

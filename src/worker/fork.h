@@ -14,8 +14,9 @@ namespace infeed {
 class ForkLauncher final : public Launcher {
  public:
   /// `settle` runs first in every child: it gives up what only the consumer needs.
-  ForkLauncher(WorkerMain worker_main, std::function<void()> settle)
-      : worker_main_(std::move(worker_main)), settle_(std::move(settle)) {}
+  /// A zygote that is silent for `answer_ms` is given up.
+  ForkLauncher(WorkerMain worker_main, std::function<void()> settle, int answer_ms)
+      : worker_main_(std::move(worker_main)), settle_(std::move(settle)), answer_ms_(answer_ms) {}
 
   [[nodiscard]] Process launch(int worker_id, int num_workers, const std::vector<int>& pool_fds) override;
   void prepare_restarts(const std::vector<int>& pool_fds) override;
@@ -26,6 +27,7 @@ class ForkLauncher final : public Launcher {
  private:
   WorkerMain worker_main_;
   std::function<void()> settle_;
+  int answer_ms_;
   std::unique_ptr<Zygote> zygote_;
 };
 

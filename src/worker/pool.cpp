@@ -49,7 +49,8 @@ WorkerMain forked_worker(const PoolOptions& options, Ring& ring, const Arena& ar
 std::unique_ptr<Launcher> make_launcher(const PoolOptions& options, Ring& ring, const Arena& arena,
                                         const WorkPlan& plan) {
   if (options.kind == WorkerKind::kSpawn) return std::make_unique<SpawnLauncher>(options, arena, plan);
-  return std::make_unique<ForkLauncher>(forked_worker(options, ring, arena, plan), [&arena] { arena.drop_others(); });
+  return std::make_unique<ForkLauncher>(
+      forked_worker(options, ring, arena, plan), [&arena] { arena.drop_others(); }, options.answer_ms);
 }
 
 }  // namespace

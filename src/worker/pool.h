@@ -33,6 +33,7 @@ struct PoolOptions {
   int threads_per_worker = 1;
   int spin_us = 0;
   int ready_eventfd = -1;  ///< borrowed
+  int answer_ms = 5000;    ///< a process that forks workers and is silent for so long is given up
   std::function<void(const WorkerInfo&)> worker_init;
   std::string worker_init_name;
   std::vector<int> cpu_affinity;

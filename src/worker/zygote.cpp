@@ -15,7 +15,6 @@
 namespace infeed {
 namespace {
 
-constexpr int kAnswerMs = 5000;  // a fork of a parent with many GB takes long
 constexpr int kLeaveMs = 2000;
 
 // The zygote's own process.
@@ -106,7 +105,9 @@ Process fork_process(const std::vector<int>& not_needed, const std::function<int
   return {};
 }
 
-Zygote::Zygote(WorkerMain worker_main, const std::function<void()>& settle, const std::vector<int>& not_needed) {
+Zygote::Zygote(WorkerMain worker_main, const std::function<void()>& settle, const std::vector<int>& not_needed,
+               int answer_ms)
+    : answer_ms_(answer_ms) {
   Channel theirs;
   Channel::open(channel_, theirs);
   std::vector<int> close = not_needed;
@@ -126,22 +127,26 @@ Zygote::Zygote(WorkerMain worker_main, const std::function<void()>& settle, cons
 Zygote::~Zygote() {
   channel_.shut();
   if (!process_.exists()) return;
-  if (!process_.wait(kLeaveMs)) process_.signal(SIGKILL);
+  if (given_up_ || !process_.wait(kLeaveMs)) process_.signal(SIGKILL);
   process_.wait(-1);
   (void)process_.collect();
+}
+
+// False: it is given up. A late answer must not be taken for that to the next question.
+bool Zygote::ask(const ZygoteCommand& command, ZygoteReply& reply, Descriptor& passed) {
+  if (!given_up_ && channel_.send(command) && channel_.receive(reply, passed, answer_ms_)) return true;
+  given_up_ = true;
+  channel_.shut();
+  return false;
 }
 
 std::optional<Process> Zygote::launch(int worker_id, int num_workers) {
   ZygoteReply reply;
   Descriptor pidfd;
-  if (!channel_.send(ZygoteCommand{.worker_id = worker_id, .num_workers = num_workers}) ||
-      !channel_.receive(reply, pidfd, kAnswerMs)) {
-    return std::nullopt;
-  }
+  if (!ask({.worker_id = worker_id, .num_workers = num_workers}, reply, pidfd)) return std::nullopt;
   if (reply.error != 0) throw_cannot_start(fmt::format("worker {} could not be forked", worker_id), reply.error);
   if (!pidfd.valid()) {
-    channel_.send(ZygoteCommand{.order = ZygoteOrder::kKill, .pid = reply.pid});
-    channel_.receive(reply, pidfd, kAnswerMs);
+    (void)ask({.order = ZygoteOrder::kKill, .pid = reply.pid}, reply, pidfd);
     throw_cannot_start(fmt::format("no descriptor for worker {}", worker_id), EMFILE);
   }
   return Process(reply.pid, std::move(pidfd));
@@ -150,12 +155,7 @@ std::optional<Process> Zygote::launch(int worker_id, int num_workers) {
 std::optional<ProcessExit> Zygote::status(pid_t pid) {
   ZygoteReply reply;
   Descriptor none;
-  if (!channel_.send(ZygoteCommand{.order = ZygoteOrder::kStatus, .pid = pid}) ||
-      !channel_.receive(reply, none, kAnswerMs)) {
-    channel_.shut();  // a late answer must not be taken for that to the next question
-    return std::nullopt;
-  }
-  if (reply.error != 0) return std::nullopt;
+  if (!ask({.order = ZygoteOrder::kStatus, .pid = pid}, reply, none) || reply.error != 0) return std::nullopt;
   return ProcessExit{reply.signal, reply.exit_code};
 }
 

@@ -28,9 +28,10 @@ using WorkerMain = std::function<int(int worker_id, int num_workers)>;
 class Zygote {
  public:
   /// `not_needed`: descriptors of this process that the zygote and its workers close. Throws MemoryError.
-  /// `settle` runs first in the zygote: its workers inherit what it did.
-  Zygote(WorkerMain worker_main, const std::function<void()>& settle, const std::vector<int>& not_needed);
-  /// Closes the socket and collects the process; kills it if it does not leave.
+  /// `settle` runs first in the zygote: its workers inherit what it did. No answer within `answer_ms`: it is given up.
+  Zygote(WorkerMain worker_main, const std::function<void()>& settle, const std::vector<int>& not_needed,
+         int answer_ms);
+  /// Closes the socket and collects the process; kills it if it does not leave, or was given up.
   ~Zygote();
   Zygote(const Zygote&) = delete;
   Zygote& operator=(const Zygote&) = delete;
@@ -45,8 +46,12 @@ class Zygote {
   void abandon() noexcept;
 
  private:
+  [[nodiscard]] bool ask(const ZygoteCommand& command, ZygoteReply& reply, Descriptor& passed);
+
   Channel channel_;
   Process process_;
+  int answer_ms_;
+  bool given_up_ = false;
 };
 
 }  // namespace infeed
