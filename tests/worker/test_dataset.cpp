@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <thread>
 
@@ -20,6 +21,7 @@ Schema schema_of(const Behaviour& behaviour) {
 void act(const Behaviour& behaviour, std::int64_t index) {
   if (behaviour.sleep_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(behaviour.sleep_us));
   if (index == behaviour.exits_at) ::_exit(0);
+  if (index == behaviour.signals_at) ::raise(behaviour.signal);
   while (index == behaviour.hangs_at) ::pause();
   if (std::find(behaviour.raises.begin(), behaviour.raises.end(), index) != behaviour.raises.end())
     throw DataError(fmt::format("sample {} is bad", index));
@@ -65,6 +67,8 @@ State Behaviour::to_state() const {
   state.set("raises", raises);
   state.set("exits_at", exits_at);
   state.set("hangs_at", hangs_at);
+  state.set("signals_at", signals_at);
+  state.set("signal", signal);
   state.set("sleep_us", sleep_us);
   state.set("broken", broken);
   return state;
@@ -76,6 +80,8 @@ Behaviour Behaviour::from_state(const State& state) {
           .raises = state.get_ints("raises"),
           .exits_at = state.get_int("exits_at"),
           .hangs_at = state.get_int("hangs_at"),
+          .signals_at = state.get_int("signals_at"),
+          .signal = static_cast<int>(state.get_int("signal")),
           .sleep_us = state.get_int("sleep_us"),
           .broken = state.get_bool("broken")};
 }

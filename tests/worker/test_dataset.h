@@ -21,8 +21,10 @@ struct Behaviour {
   std::vector<std::int64_t> raises{};  ///< these indices throw DataError
   std::int64_t exits_at = -1;          ///< calls _exit(0)
   std::int64_t hangs_at = -1;          ///< never comes back
-  std::int64_t sleep_us = 0;           ///< every sample
-  bool broken = false;                 ///< cannot be made
+  std::int64_t signals_at = -1;        ///< raises `signal`
+  int signal = 0;
+  std::int64_t sleep_us = 0;  ///< every sample
+  bool broken = false;        ///< cannot be made
 
   [[nodiscard]] State to_state() const;
   [[nodiscard]] static Behaviour from_state(const State& state);

@@ -1,0 +1,73 @@
+#pragma once
+// The loaders of the process tests: two worker processes, forked or spawned, that fill together or batch by batch.
+
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "infeed/loader/loader.h"
+#include "support/epochs.h"
+#include "support/processes.h"
+#include "worker/test_dataset.h"
+
+namespace infeed::testing {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;  // a fork of the sanitizer's shadow takes tens of milliseconds
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
+struct Team {
+  WorkerKind kind = WorkerKind::kFork;
+  Filling filling = Filling::kCooperative;
+  [[nodiscard]] std::string name() const {
+    return to_string(kind) + std::string(filling == Filling::kWhole ? "whole" : "cooperative");
+  }
+  [[nodiscard]] LoaderOptions options() const {
+    return {.batch_size = 8,
+            .shuffle = true,
+            .seed = 4,
+            .num_workers = 2,
+            .worker_kind = kind,
+            .filling = filling,
+            .worker_executable = TEST_WORKER};
+  }
+};
+
+inline std::vector<Team> teams(const std::vector<WorkerKind>& kinds = {WorkerKind::kFork, WorkerKind::kSpawn}) {
+  std::vector<Team> all;
+  for (const WorkerKind kind : kinds) {
+    for (const Filling filling : {Filling::kCooperative, Filling::kWhole}) all.push_back({kind, filling});
+  }
+  return all;
+}
+
+/// Epoch `epoch` of a loader whose caller does all the work.
+inline std::vector<std::uint64_t> undisturbed(const Dataset& dataset, std::uint64_t epoch = 0,
+                                              std::int64_t batch_size = 8) {
+  Loader loader(dataset, {.batch_size = batch_size, .shuffle = true, .seed = 4});
+  loader.set_epoch(epoch);
+  return rest_of_epoch(loader);
+}
+
+inline pid_t pid_of(const Loader& loader, std::size_t worker) {
+  return static_cast<pid_t>(loader.stats().workers.at(worker).pid);
+}
+
+/// What next() throws at last, as an E; empty if the epoch ends without.
+template <typename E>
+std::string error_of_epoch(Loader& loader) {
+  try {
+    while (loader.next()) {
+    }
+  } catch (const E& error) {
+    return error.what();
+  }
+  return {};
+}
+
+inline bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace infeed::testing
