@@ -80,7 +80,7 @@ SweepRow measure(const infeed::ImageFolder& dataset, SweepRow row, const SweepOp
   row.samples_per_s = samples / seconds;
   row.cpu_us_per_sample = cpu / samples * 1e6;
   row.utilisation = job.compute_s() / seconds;
-  row.others_share = std::max(0.0, others / seconds / static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN)));
+  row.others_share = std::clamp(others / seconds / static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN)), 0.0, 1.0);
   row.pss_mb = static_cast<double>(tree_pss_bytes()) / 1e6;
   return row;
 }

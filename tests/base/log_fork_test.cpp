@@ -19,7 +19,7 @@ TEST(LogFork, LetsAChildLogWhileAThreadOfTheParentDoes) {
   for (int i = 0; i < 200; ++i) {
     const pid_t child = fork();
     if (child == 0) {
-      alarm(20);  // a deadlock ends the child, and the test sees it
+      alarm(60);  // a deadlock ends the child, and the test sees it
       log(LogLevel::kError, "child");
       _exit(0);
     }

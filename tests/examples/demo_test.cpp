@@ -11,10 +11,12 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "support/processes.h"
 #include "support/temp_folder.h"
 
 namespace {
 
+using infeed::testing::eventually;
 using infeed::testing::TempFolder;
 using Json = nlohmann::json;
 using namespace std::chrono_literals;
@@ -147,7 +149,7 @@ TEST_F(DemoTest, EndsAtCtrlCWithoutALeftover) {
   demo.wait_until_it_says("epoch  ");
   demo.interrupt_all();
   EXPECT_EQ(demo.exit_code(), 130) << demo.output();
-  EXPECT_FALSE(demo.left_processes());
+  EXPECT_TRUE(eventually([&] { return !demo.left_processes(); }));
   EXPECT_FALSE(std::filesystem::exists(folder->at("never.json")));
 }
 

@@ -51,7 +51,7 @@ class Consumer {
   bool arm(std::uint64_t number);
   /// Arms a batch of a stream's shard.
   bool arm_shard(int shard, std::int64_t first_row);
-  /// The oldest armed batch; nullopt if it is not there after ten seconds, or a worker could not start.
+  /// The oldest armed batch; nullopt if a worker could not start. Waits without limit: the test's TIMEOUT is the limit.
   std::optional<Taken> take();
   /// Arms and takes `batches` in order, two ahead.
   std::vector<Taken> run(int batches, std::uint64_t first = 0);

@@ -65,13 +65,6 @@ std::string comm(pid_t pid) {
   return name;
 }
 
-// Dead; whoever inherits it may collect it when it likes.
-bool gone(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
-  return text.empty() || text.find(") Z ") != std::string::npos;
-}
-
 TEST_P(ProcessFaults, NamesItsProcesses) {
   Consumer consumer(scene);
   expect_right(consumer.run(4), 4);
@@ -147,7 +140,7 @@ TEST_P(ProcessFaults, KillsOnRequestWithoutListingIt) {
 TEST_P(ProcessFaults, DoesNotTakeAStoppedWorkerForDead) {
   Consumer consumer(scene);
   expect_right(consumer.run(4), 4);
-  ::kill(consumer.pool().pid(0), SIGSTOP);
+  ASSERT_TRUE(stop_and_wait(consumer.pool().pid(0)));
   expect_right(consumer.run(4, 4), 4, 4);  // the other worker does it
   EXPECT_TRUE(consumer.deaths().empty());
 }
@@ -172,7 +165,7 @@ TEST_P(ProcessFaults, LeavesNoWorkerBehindAKilledConsumer) {
   ASSERT_GE(workers.size(), 2U);
   ::kill(consumer, SIGKILL);
   ::waitpid(consumer, nullptr, 0);
-  for (const pid_t pid : workers) EXPECT_TRUE(eventually([&] { return gone(pid); })) << pid;
+  for (const pid_t pid : workers) EXPECT_TRUE(eventually([&] { return has_ended(pid); })) << pid;
 }
 
 TEST_P(ProcessFaults, LeavesNoHangingWorkerBehindAKilledConsumer) {
@@ -187,7 +180,7 @@ TEST_P(ProcessFaults, LeavesNoHangingWorkerBehindAKilledConsumer) {
   ASSERT_GE(workers.size(), 2U);
   ::kill(consumer, SIGKILL);
   ::waitpid(consumer, nullptr, 0);
-  for (const pid_t pid : workers) EXPECT_TRUE(eventually([&] { return gone(pid); })) << pid;
+  for (const pid_t pid : workers) EXPECT_TRUE(eventually([&] { return has_ended(pid); })) << pid;
 }
 
 TEST_P(ProcessFaults, SurvivesTheEndOfTheThreadThatStartedIt) {
@@ -290,7 +283,7 @@ TEST(Zygote, DoesNotHoldUpTheEndWhileItIsStopped) {
   Scene scene;
   scene.kind = WorkerKind::kFork;
   Consumer consumer(scene);
-  ::kill(consumer.pool().pids().back(), SIGSTOP);
+  ASSERT_TRUE(stop_and_wait(consumer.pool().pids().back()));
 }
 
 }  // namespace
