@@ -3,9 +3,12 @@
 
 #include <unistd.h>
 
+#include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "infeed/base/error.h"
 #include "infeed/loader/loader.h"
 #include "support/epochs.h"
 #include "support/processes.h"
@@ -56,6 +59,16 @@ inline pid_t pid_of(const Loader& loader, std::size_t worker) {
   return static_cast<pid_t>(loader.stats().workers.at(worker).pid);
 }
 
+/// The next batch, where a busy machine may need longer than timeout_ms to start workers.
+inline std::optional<Batch> patient_next(Loader& loader) {
+  for (;;) {
+    try {
+      return loader.next();
+    } catch (const TimeoutError&) {  // the next call goes on waiting
+    }
+  }
+}
+
 /// What next() throws at last, as an E; empty if the epoch ends without.
 template <typename E>
 std::string error_of_epoch(Loader& loader) {
@@ -66,6 +79,14 @@ std::string error_of_epoch(Loader& loader) {
     return error.what();
   }
   return {};
+}
+
+/// Mappings of arenas in this process: one for each loader that lives or has a batch held.
+inline std::size_t arena_mappings() {
+  std::ifstream maps("/proc/self/maps");
+  std::size_t count = 0;
+  for (std::string line; std::getline(maps, line);) count += line.find("memfd:infeed") != std::string::npos ? 1 : 0;
+  return count;
 }
 
 inline bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
