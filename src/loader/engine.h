@@ -99,6 +99,7 @@ class Loader::Engine {
   void bury_the_dead();
   [[nodiscard]] std::string bury(const Death& death);
   void check_starts();
+  void check_attached(std::chrono::milliseconds slept);
   [[noreturn]] void throw_timeout() const;
 
   mutable std::mutex mutex_;        ///< all below but what stats_mutex_ guards
@@ -134,6 +135,7 @@ class Loader::Engine {
   Pace pace_;
   std::exception_ptr pending_;       ///< met while arming ahead; the next call throws it
   std::uint64_t largest_batch_ = 0;  ///< bytes, of gathered batches so far
+  std::chrono::milliseconds unattached_{0};  ///< slept while a spawned worker had not attached
   int restarts_used_ = 0;
   std::vector<bool> lost_;  ///< workers that died and were not replaced
   std::string fatal_;       ///< why no batch can come any more

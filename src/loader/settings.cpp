@@ -45,6 +45,9 @@ void check_numbers(const LoaderOptions& options) {
                                   options.timeout_ms, kLongestTimeoutMs));
   if (options.timeout_ms < 0)
     throw ConfigError(fmt::format("timeout_ms is {}; use 0 for no timeout.", options.timeout_ms));
+  if (options.start_timeout_ms < 0 || options.start_timeout_ms > kLongestTimeoutMs)
+    throw ConfigError(fmt::format("start_timeout_ms is {}; between 1 and {} (a year), or 0 for no limit, are possible.",
+                                  options.start_timeout_ms, kLongestTimeoutMs));
   if (options.max_restarts < -1)
     throw ConfigError(fmt::format("max_restarts is {}; use -1 for as many as num_workers.", options.max_restarts));
   if (options.stream_shards < 0)

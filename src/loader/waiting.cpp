@@ -98,6 +98,7 @@ void Loader::Engine::block(std::optional<Clock::time_point> deadline) {
   if (died) bury_the_dead();
   if (!sleeps || woken > 0) return;
   check_starts();
+  check_attached(sleep);
   // A thread that found no free extent went to sleep; one may be free by now.
   const int open = ring.open_runs();
   if (open > 0) pool_->notify(open);
@@ -136,7 +137,7 @@ std::string Loader::Engine::bury(const Death& death) {
   Ring& ring = memory_->ring();
   const int first = death.worker_id * options_.threads_per_worker;
   std::string doing = "between samples";
-  if (settings_.kind == WorkerKind::kSpawn && ring.stats(first).pid == 0)
+  if (settings_.kind == WorkerKind::kSpawn && ring.stats(first).pid != death.pid)
     doing = "before it attached (is worker_executable, or INFEED_WORKER, infeed-worker of this build?)";
   for (int claimant = first; claimant < first + options_.threads_per_worker; ++claimant) {
     if (ring.start_error_code(claimant) != 0) check_starts();
@@ -147,6 +148,7 @@ std::string Loader::Engine::bury(const Death& death) {
                           last.batch);
     }
     ring.bury(claimant);
+    ring.note_sample(claimant, 0, -1);  // or its successor would seem to be there
   }
   if (death.worker_id >= pool_->num_workers()) {  // it was leaving anyway
     ring.ring_workers(true);
@@ -191,6 +193,24 @@ void Loader::Engine::check_starts() {
                          ring.start_failure(claimant));
     throw WorkerError(fatal_);
   }
+}
+
+// A program that is not infeed-worker may run for ever without taking part. Time that nobody slept through, as that of a
+// machine that was suspended, does not count.
+void Loader::Engine::check_attached(std::chrono::milliseconds slept) {
+  if (settings_.kind != WorkerKind::kSpawn || options_.start_timeout_ms == 0) return;
+  int worker = 0;
+  while (worker < pool_->num_workers() &&
+         (lost_[static_cast<std::size_t>(worker)] ||
+          memory_->ring().stats(worker * options_.threads_per_worker).pid == pool_->pid(worker)))
+    ++worker;
+  unattached_ = worker < pool_->num_workers() ? unattached_ + slept : std::chrono::milliseconds(0);
+  if (unattached_.count() < options_.start_timeout_ms) return;
+  fatal_ = fmt::format(
+      "worker {} (pid {}) has not attached within start_timeout_ms {}. Is worker_executable, or "
+      "INFEED_WORKER, infeed-worker of this build?",
+      worker, pool_->pid(worker), options_.start_timeout_ms);
+  throw WorkerError(fatal_);
 }
 
 void Loader::Engine::throw_timeout() const {

@@ -90,6 +90,7 @@ WorkPlan Made::plan(const Boot& boot) const {
 int work(const Boot& boot, WorkerSeat seat, const Registry& registry) {
   const Arena arena = Arena::attach(Memfd::adopt(kArenaFd), boot.geometry);
   Ring ring = Ring::attach(arena.control(), boot.geometry.control_bytes);
+  ring.add_stats(seat.first_claimant(), {.pid = ::getpid()});  // attached; to make the dataset may take long
   try {
     const Made made(boot, registry);
     seat.init = &made.init;

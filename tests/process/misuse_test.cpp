@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include "infeed/loader/loader.h"
 #include "support/epochs.h"
 #include "support/processes.h"
+#include "support/temp_folder.h"
 
 // What careless users did to the loader, and what it does now.
 
@@ -156,6 +158,26 @@ TEST(MisuseTest, ABatchLargerThanTheDatasetCostsNoMoreThanTheDataset) {
   Loader loader(small, {.batch_size = 100'000'000, .shuffle = true, .num_workers = 1});
   EXPECT_EQ(loader.next()->size(), 10);
   EXPECT_LE(loader.stats().arena_bytes, 4U << 20);
+}
+
+TEST(MisuseTest, AWorkerProgramThatNeverAttachesIsAnErrorThatNamesTheOption) {
+  const testing::TempFolder folder;
+  folder.write("no-worker", "#!/bin/sh\nexec sleep 1000\n");
+  chmod(folder.at("no-worker").c_str(), 0700);
+  const SyntheticDataset data(10, kSchema);
+  Loader loader(data, {.batch_size = 2,
+                       .num_workers = 1,
+                       .worker_kind = WorkerKind::kSpawn,
+                       .start_timeout_ms = 100,
+                       .worker_executable = folder.at("no-worker")});
+  try {
+    (void)loader.next();
+    FAIL();
+  } catch (const WorkerError& error) {
+    EXPECT_NE(std::string(error.what()).find("has not attached within start_timeout_ms 100. Is worker_executable"),
+              std::string::npos)
+        << error.what();
+  }
 }
 
 TEST(MisuseTest, StatesWithAbsurdPositionsAreRefused) {

@@ -85,6 +85,9 @@ struct LoaderOptions {
   OnError on_error = OnError::kRaise;
   /// next() throws TimeoutError after so long without its batch, milliseconds. Default 0: never.
   std::int64_t timeout_ms = 0;
+  /// A spawned worker must attach, before it makes its dataset, while next() waits so long, milliseconds; else next()
+  /// throws WorkerError: worker_executable is some other program. Default a minute; 0: never.
+  std::int64_t start_timeout_ms = 60'000;
   /// Workers that may be replaced after dying, over the loader's life. Default -1: as many as num_workers.
   int max_restarts = -1;
 
