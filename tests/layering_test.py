@@ -24,6 +24,7 @@ ALLOWED = {
     "dataset": ["base", "memory", "batch", "decode", "transform", "collate", "sampler", "plugin"],
     "worker": ["base", "memory", "ring", "batch", "decode", "transform", "sampler", "collate", "dataset"],
     "loader": ["base", "memory", "device", "ring", "batch", "decode", "transform", "sampler", "collate", "dataset", "worker"],
+    "exchange": ["base", "memory", "ring", "batch", "worker", "loader"],
     "train": ["base", "device"],
 }
 # loader/options.h is the one header that a lower layer may see: the pool takes its knobs from there.

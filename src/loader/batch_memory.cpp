@@ -11,6 +11,8 @@ namespace {
 
 // How many batches pass between two looks at idle extents.
 constexpr int kTrimInterval = 16;
+// Of arrays in private copies.
+constexpr std::size_t kAlign = 128;
 
 }  // namespace
 
@@ -56,7 +58,7 @@ struct BatchMemory::PrivateCopy {
   std::unique_ptr<std::byte[]> bytes;
   std::size_t size;
   PrivateCopy(std::shared_ptr<BatchMemory> owner, std::size_t nbytes)
-      : memory(std::move(owner)), bytes(new std::byte[nbytes + 64]), size(nbytes) {
+      : memory(std::move(owner)), bytes(new std::byte[nbytes + kAlign]), size(nbytes) {
     memory->held_.fetch_add(1, std::memory_order_relaxed);
     memory->private_bytes_.fetch_add(size, std::memory_order_relaxed);
   }
@@ -69,7 +71,6 @@ struct BatchMemory::PrivateCopy {
 };
 
 std::shared_ptr<void> BatchMemory::copy_out(int extent, std::vector<NamedArray>& arrays) {
-  constexpr std::size_t kAlign = 64;
   std::size_t total = 0;
   for (const NamedArray& field : arrays) total += (field.array.nbytes() + kAlign - 1) / kAlign * kAlign;
   auto copy = std::make_shared<PrivateCopy>(shared_from_this(), total);

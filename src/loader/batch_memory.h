@@ -34,6 +34,7 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
 
   /// Notes that `extent` is about to be written, up to `nbytes`.
   void touch(int extent, std::size_t nbytes) noexcept;
+  [[nodiscard]] bool is_warm(int extent) const noexcept { return warm_bytes_[static_cast<std::size_t>(extent)] != 0; }
   /// True if no extent that was ever written is free: the next one costs new memory.
   [[nodiscard]] bool next_is_cold() const noexcept;
   /// Gives the pages of free extents back where more are warm than were in use at once lately. Call once a batch.

@@ -29,6 +29,7 @@ struct ArenaRange {
   std::size_t bytes;
   int fd;
   const std::atomic<int>* in_use = nullptr;
+  mutable bool dropped = false;  ///< by drop_others(): addresses and descriptor may be somebody else's by now
 };
 
 namespace {
@@ -144,6 +145,9 @@ struct Arena::Mapping {
   Mapping& operator=(const Mapping&) = delete;
   ~Mapping() {
     if (place) place->store(nullptr, std::memory_order_release);
+    if (!range.dropped) return;
+    static_cast<void>(new ipc::mapped_region(std::move(region)));  // intentional: neither is unmapped nor closed again
+    static_cast<void>(new Memfd(std::move(memfd)));
   }
 };
 
@@ -213,8 +217,9 @@ void Arena::keep_while(const std::atomic<int>& in_use) noexcept { mapping_->rang
 void Arena::drop_others() const noexcept {
   for (const auto& place : g_arenas) {
     const ArenaRange* other = place.load(std::memory_order_acquire);
-    if (!other || other == &mapping_->range) continue;
+    if (!other || other == &mapping_->range || other->dropped) continue;
     if (other->in_use && other->in_use->load(std::memory_order_relaxed) > 0) continue;
+    other->dropped = true;
     ::munmap(other->address, other->bytes);
     ::close(other->fd);
   }

@@ -98,6 +98,8 @@ class Ring {
   int arm(const Order& order);
   /// True once every run is done or cancelled.
   [[nodiscard]] bool ready(int slot) const noexcept;
+  /// Bytes of the message in a ready whole slot, as its claimant says: bound them.
+  [[nodiscard]] std::size_t result_bytes(int slot) const noexcept { return bytes_.head(slot).nbytes; }
   /// Copies what a ready slot holds, frees the slot (not the extent), returns the result.
   SlotResult take(int slot);
   /// Cancels what nobody started; the slot is drained when ready() and then must be taken. True if it is ready already.

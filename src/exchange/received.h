@@ -1,0 +1,16 @@
+#pragma once
+/// What came to a process that is no child of the consumer's.
+
+#include "infeed/exchange/exchange.h"
+#include "memory/memfd.h"
+#include "worker/descriptor.h"
+
+namespace infeed {
+
+struct ExchangeHandle::Received {
+  Memfd arena;
+  Descriptor ready;
+  ExchangeGeometry geometry;
+};
+
+}  // namespace infeed
