@@ -1,0 +1,130 @@
+"""How a worker gets the data of one task from the dataset and collates it into the task's extent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from infeed import _codec
+
+if TYPE_CHECKING:
+    from infeed._worker.start import Start
+
+# Stand for torch's own functions, so that naming them in a pickle does not import torch.
+DEFAULT_COLLATE = "default_collate"
+DEFAULT_CONVERT = "default_convert"
+
+ENDED = object()  # what IterableFetcher.fetch returns once the dataset has no more
+
+
+def _torch_collate(samples: Any) -> Any:
+    from torch.utils.data import default_collate
+
+    return default_collate(samples)
+
+
+def _torch_convert(sample: Any) -> Any:
+    if type(sample) in (int, float, bool, str, bytes, type(None)):
+        return sample
+    from torch.utils.data import default_convert
+
+    return default_convert(sample)
+
+
+_STANDARD = {DEFAULT_COLLATE: _torch_collate, DEFAULT_CONVERT: _torch_convert}
+
+
+def stop_iteration_text(dataset: Any, index: Any) -> str:
+    return (
+        f"{type(dataset).__name__} raised StopIteration for {index!r}. In a map-style dataset this is an error of its "
+        "__getitem__ (often a next() on an exhausted iterator); it does not end the epoch."
+    )
+
+
+class Fetcher:
+    """Base of the two: `fetch` gives the data of a task, `state` what a checkpoint keeps of this worker."""
+
+    def __init__(self, start: Start, dataset: Any, collate_fn: Any, note: Callable[[int], None]) -> None:
+        self.dataset = dataset
+        self.auto_collation = start.auto_collation
+        self.drop_last = start.drop_last
+        self.in_place = collate_fn == DEFAULT_COLLATE and start.auto_collation
+        self.collate_fn = _STANDARD[collate_fn] if isinstance(collate_fn, str) else collate_fn
+        self.note = note
+
+    def fetch(self, message: _codec.Message, task: Any) -> Any:
+        raise NotImplementedError
+
+    def state(self) -> Any:
+        return None
+
+    def collate(self, message: _codec.Message, samples: Any) -> Any:
+        """Collates samples that are there; by torch's rules in the extent where the structure allows."""
+        if self.in_place and type(samples) is list:
+            samples = message.gather(samples)
+            if samples is None:
+                return _codec.COLLATED
+        return self.collate_fn(samples)
+
+
+class MapFetcher(Fetcher):
+    """A map-style dataset. A task is a list of indices, or one index without batching."""
+
+    def fetch(self, message: _codec.Message, task: Any) -> Any:
+        try:
+            samples = self._samples(message, task)
+        except StopIteration as error:
+            raise RuntimeError(stop_iteration_text(self.dataset, task)) from error
+        return _codec.COLLATED if samples is None else self.collate_fn(samples)
+
+    def _samples(self, message: _codec.Message, task: Any) -> Any:
+        """What collate_fn gets; None: already collated in the extent."""
+        dataset = self.dataset
+        if not self.auto_collation:
+            return dataset[task]
+        if getattr(dataset, "__getitems__", None):
+            samples = dataset.__getitems__(task)
+            return message.gather(samples) if self.in_place and type(samples) is list else samples
+        if self.in_place:
+            return message.fetch(dataset, task, self.note)
+        samples = []
+        for index in task:
+            if type(index) is int:
+                self.note(index)
+            samples.append(dataset[index])
+        return samples
+
+
+class IterableFetcher(Fetcher):
+    """An iterable-style dataset. A task is how many samples to take."""
+
+    def __init__(self, start: Start, dataset: Any, collate_fn: Any, note: Callable[[int], None]) -> None:
+        super().__init__(start, dataset, collate_fn, note)
+        self.iterator = iter(dataset)
+        self.ended = False
+
+    def fetch(self, message: _codec.Message, task: int) -> Any:
+        if not self.auto_collation:
+            sample = self._next()
+            return ENDED if self.ended else self.collate_fn(sample)
+        samples: list[Any] = []
+        while len(samples) < task and not self.ended:
+            sample = self._next()
+            if not self.ended:
+                samples.append(sample)
+        if not samples or (self.drop_last and len(samples) < task):
+            return ENDED
+        return self.collate(message, samples)
+
+    def _next(self) -> Any:
+        if not self.ended:
+            try:
+                return next(self.iterator)
+            except StopIteration:
+                self.ended = True
+        return None
+
+
+def make_fetcher(start: Start, dataset: Any, collate_fn: Any, note: Callable[[int], None]) -> Fetcher:
+    kind = IterableFetcher if start.iterable else MapFetcher
+    return kind(start, dataset, collate_fn, note)

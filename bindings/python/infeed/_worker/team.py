@@ -1,0 +1,135 @@
+"""The worker processes of one iterator, as the consumer sees them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import time
+import warnings
+from collections.abc import Callable
+from pickle import PicklingError
+from typing import Any
+
+from infeed._worker.main import run
+from infeed._worker.start import Start, without_main_module
+
+_GRACE_SECONDS = 5.0  # for the sample in hand, once told to stop
+_TERMINATE_SECONDS = 1.0  # from SIGTERM to SIGKILL
+
+_PICKLE_WARNING = (
+    "Got pickle error when attempting to start a worker Process: dataset, collate_fn and worker_init_fn must be "
+    "picklable for the start method in use. Define them at the top level of a module, or use the start method 'fork'."
+)
+
+
+@contextlib.contextmanager
+def pickle_errors_explained():
+    try:
+        yield
+    except (TypeError, AttributeError, PicklingError):
+        warnings.warn(_PICKLE_WARNING, stacklevel=6)
+        raise
+
+
+class Team:
+    """Starts, watches, restarts and ends workers. `watch` holds what polls readable when one of them dies.
+
+    Death: a worker leaves `watch` when its death is noticed (`bury`) or expected (`release`).
+    """
+
+    def __init__(self, process_context: Any, make_start: Callable[[int], Start], num_workers: int) -> None:
+        self.processes: list[Any] = []
+        self.watch: list[int] = []
+        self._watched: list[int] = []  # workers, in the order of `watch`
+        self._pidfds: dict[int, int] = {}
+        self._context = process_context
+        self._make_start = make_start
+        self._num_workers = num_workers
+
+    def start(self) -> None:
+        for worker in range(self._num_workers):
+            self.processes.append(None)
+            self._start(worker)
+
+    def _start(self, worker: int) -> None:
+        start = self._make_start(worker)
+        process = self._context.Process(target=run, args=(start,), daemon=True)
+        lean = contextlib.nullcontext() if start.user_code.names_main else without_main_module()
+        with lean, pickle_errors_explained():
+            process.start()
+        self.processes[worker] = process
+        self._pidfds[worker] = os.pidfd_open(process.pid)
+        self.watch.append(self._pidfds[worker])
+        self._watched.append(worker)
+
+    def watched(self, place: int) -> int:
+        """The worker whose descriptor stands at `place` of `watch`."""
+        return self._watched[place]
+
+    def release(self, worker: int) -> None:
+        """From now on this worker may die unnoticed."""
+        if worker in self._watched:
+            place = self._watched.index(worker)
+            del self._watched[place], self.watch[place]
+
+    def dead(self) -> list[int]:
+        """Workers that are watched and dead."""
+        poll = select.poll()
+        for fd in self.watch:
+            poll.register(fd, select.POLLIN)
+        readable = {fd for fd, _ in poll.poll(0)}
+        return [worker for fd, worker in zip(self.watch, self._watched) if fd in readable]
+
+    def exit_code(self, worker: int) -> int | None:
+        """Of a dead worker; None if someone else has reaped it."""
+        self.processes[worker].join(_TERMINATE_SECONDS)
+        return self.processes[worker].exitcode
+
+    def restart(self, worker: int) -> None:
+        self.release(worker)
+        os.close(self._pidfds.pop(worker))
+        self._start(worker)
+
+    def end(self) -> None:
+        """Waits for all to leave, which they were told to; ends those that do not. None is left behind."""
+        self.watch.clear()
+        self._watched.clear()
+        started = [process for process in self.processes if process is not None]
+        try:
+            self._wait_for_exit(_GRACE_SECONDS)
+        finally:
+            if self._pidfds:
+                self._end_stragglers(started)
+            for process in started:
+                process.join()
+
+    def _end_stragglers(self, started: list[Any]) -> None:
+        for process in started:
+            process.terminate()
+        self._wait_for_exit(_TERMINATE_SECONDS)
+        for process in started if self._pidfds else ():
+            process.kill()
+        self._wait_for_exit(_GRACE_SECONDS)
+
+    def kill(self) -> None:
+        """At the interpreter's exit: nobody waits for a sample in hand."""
+        started = [process for process in self.processes if process is not None]
+        self._end_stragglers(started)
+        for process in started:
+            process.join()
+
+    def _wait_for_exit(self, seconds: float) -> None:
+        """Closes the descriptors of workers that have exited; returns when all have, or after `seconds`."""
+        poll = select.poll()
+        workers = {fd: worker for worker, fd in self._pidfds.items()}
+        for fd in workers:
+            poll.register(fd, select.POLLIN)
+        deadline = time.monotonic() + seconds
+        while self._pidfds:
+            exited = poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
+            if not exited:
+                return
+            for fd, _ in exited:
+                poll.unregister(fd)
+                os.close(self._pidfds.pop(workers[fd]))

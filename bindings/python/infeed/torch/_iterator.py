@@ -1,0 +1,361 @@
+"""The multi-process iterator: which worker gets which task when, and what becomes of the replies."""
+
+from __future__ import annotations
+
+import atexit
+import errno
+import functools
+import os
+import pickle
+import weakref
+from collections.abc import Callable
+from multiprocessing import process as mp_process
+from typing import Any
+
+import torch
+from torch.autograd import _profiler_enabled
+from torch.utils.data import IterDataPipe, MapDataPipe, default_collate, default_convert
+from torch.utils.data._utils.pin_memory import pin_memory
+from torch.utils.data.dataloader import (
+    _BaseDataLoaderIter,
+    _DatasetKind,
+    _MultiProcessingDataLoaderIter,
+    _sharding_worker_init_fn,
+    _SingleProcessDataLoaderIter,
+)
+
+from infeed import _codec
+from infeed._native import Exchange
+from infeed._worker import main as worker_main
+from infeed._worker.fetchers import DEFAULT_COLLATE, DEFAULT_CONVERT, stop_iteration_text
+from infeed._worker.start import PickledUserCode, Start, UserCode
+from infeed._worker.team import Team, pickle_errors_explained
+from infeed.torch import _errors
+from infeed.torch._pin import Pinner
+
+_BATCH, _ERROR, _END = worker_main.BATCH, worker_main.ERROR, worker_main.END
+_STANDARD_COLLATE = {default_collate: DEFAULT_COLLATE, default_convert: DEFAULT_CONVERT}
+
+
+class _Iterator(_MultiProcessingDataLoaderIter):
+    """One pass over a loader, or all of them where workers persist.
+
+    Tasks are numbered through the iterator's life and handed to workers in turn, `prefetch_factor` to each ahead of
+    the batch that next() returns. `_tasks` maps the number of each task without a delivered reply to its worker.
+
+    For subclasses that keep a state: `_make_start`, `_resume_task`, `_fetch_task`, `_post_next`, `_received`.
+    """
+
+    _shutdown = True  # until there are workers
+    _broken: Callable[[], RuntimeError] | None = None  # makes the error of every further next()
+
+    def __init__(self, loader: Any) -> None:
+        _BaseDataLoaderIter.__init__(self, loader)
+        self._prefetch_factor = loader.prefetch_factor
+        self._in_order = loader.in_order
+        assert self._num_workers > 0, "num_workers must be greater than 0 for a multi-process iterator"
+        assert self._prefetch_factor > 0, "prefetch_factor must be greater than 0 for a multi-process iterator"
+        self._iterable = self._dataset_kind == _DatasetKind.Iterable
+        self._restarts_left = 0 if self._iterable else loader.max_restarts
+        self._wait_seconds = self._timeout if self._timeout > 0 else None
+        self._last_stats = loader._last_stats
+        self._pinner = Pinner(self._pin_memory_device) if self._pin_memory else None
+        self._next_number = 0
+        self._tasks: dict[int, int] = {}
+        self._left: set[int] = set()  # workers that exited with 0 while replies of theirs were waiting
+        self._start_workers(loader)
+        try:
+            self._reset(loader, first_iter=True)
+        except BaseException:
+            self._shutdown_workers()
+            raise
+
+    # --- workers ---
+
+    def _start_workers(self, loader: Any) -> None:
+        context = loader.multiprocessing_context or torch.multiprocessing
+        num_slots = (self._prefetch_factor + 2) * self._num_workers  # two more each: an old task in hand, a resume
+        self._owner = os.getpid()
+        self._exchange = Exchange(self._num_workers, num_slots, loader.memory_limit or 0)
+        self._user_code = self._package_user_code(loader, context.get_start_method() == "fork")
+        self._team = Team(context, self._make_start, self._num_workers)
+        self._workers = self._team.processes
+        self._shutdown = False
+        _live.add(self)
+        try:
+            self._team.start()
+        except BaseException as error:
+            self._shutdown_workers()
+            if isinstance(error, OSError) and error.errno == errno.EMFILE:
+                raise _errors.out_of_descriptors() from error
+            raise
+
+    def _package_user_code(self, loader: Any, forked: bool) -> UserCode | PickledUserCode:
+        collate_fn = _STANDARD_COLLATE.get(loader.collate_fn, loader.collate_fn)
+        init_fn = loader.worker_init_fn
+        if isinstance(self._dataset, (IterDataPipe, MapDataPipe)):
+            init_fn = functools.partial(_sharding_worker_init_fn, init_fn, self._world_size, self._rank)
+        if forked:
+            return UserCode(self._dataset, collate_fn, init_fn)
+        with pickle_errors_explained():
+            return PickledUserCode(self._dataset, collate_fn, init_fn)
+
+    def _make_start(self, worker: int) -> Start:
+        """What `worker` is started with; again when it is restarted."""
+        return Start(
+            worker=worker,
+            num_workers=self._num_workers,
+            handle=self._exchange.handle(),
+            base_seed=self._base_seed,
+            iterable=self._iterable,
+            auto_collation=self._auto_collation,
+            drop_last=self._drop_last,
+            persistent=self._persistent_workers,
+            user_code=self._user_code,
+            shared_seed=self._shared_seed,
+        )
+
+    # --- an epoch ---
+
+    def _reset(self, loader: Any, first_iter: bool = False) -> None:
+        for number in self._tasks:
+            self._exchange.cancel(number)
+        self._tasks.clear()
+        _BaseDataLoaderIter._reset(self, loader, first_iter)
+        self._turn = 0  # the worker whose turn it is
+        self._active = [True] * self._num_workers  # not at the end of its part of an iterable-style dataset
+        self._in_flight = [0] * self._num_workers
+        if not first_iter:
+            for worker in range(self._num_workers):
+                task = self._resume_task(worker)
+                if task is not None:
+                    self._post(worker, pickle.dumps(task))
+        for _ in range(self._prefetch_factor * self._num_workers):
+            self._post_next()
+
+    def _resume_task(self, worker: int) -> tuple[str, Any, bool] | None:
+        """(operation, payload, wants_state) that begins a persistent worker's next epoch; None: it needs no word."""
+        return (worker_main.RESUME, self._shared_seed, False) if self._iterable else None
+
+    def _post(self, worker: int, task: list[int] | bytes) -> int:
+        number = self._next_number
+        self._exchange.post(number, worker, task)
+        self._next_number = number + 1
+        self._tasks[number] = worker
+        return number
+
+    def _post_next(self) -> None:
+        """Pulls one index batch from the sampler and hands it to the worker whose turn it is, if any may have it."""
+        try:
+            index = self._next_index()
+        except StopIteration:
+            return
+        worker = self._choose_worker()
+        if worker is None:
+            return
+        task = self._fetch_task(index)
+        try:
+            self._post(worker, task)
+        except (TypeError, OverflowError):  # indices that are no 64-bit ints
+            self._post(worker, pickle.dumps((worker_main.FETCH, index, False)))
+        self._in_flight[worker] += 1
+
+    def _choose_worker(self) -> int | None:
+        most = self._prefetch_factor * self._num_workers
+        for _ in range(self._num_workers):
+            worker = self._turn
+            self._turn = (worker + 1) % self._num_workers
+            if self._active[worker] and (
+                self._in_order or self._in_flight[worker] < most // sum(self._active)
+            ):
+                return worker
+        return None
+
+    def _fetch_task(self, index: Any) -> list[int] | bytes:
+        """A task of plain ints where that says all, else a pickle."""
+        if self._iterable:
+            return [len(index) if self._auto_collation else 1]
+        if not self._auto_collation and type(index) is int:
+            return [index]
+        if self._auto_collation and type(index) is list:
+            return index
+        return pickle.dumps((worker_main.FETCH, index, False))
+
+    # --- replies ---
+
+    def __next__(self) -> Any:
+        if self._IterableDataset_len_called is not None or _profiler_enabled():
+            return super().__next__()  # counts, warns of a wrong len(), and is a range in profiles
+        data = self._next_data()
+        self._num_yielded += 1
+        return data
+
+    def _next_data(self) -> Any:
+        if self._broken is not None:
+            raise self._broken()
+        if self._pinner is not None:
+            self._pinner.next_batch()
+        while self._tasks:
+            number = self._wait()
+            worker = self._tasks[number]
+            tag, data, extra = self._take(number)
+            self._received(number, worker, tag, extra)
+            if tag == _BATCH:
+                self._in_flight[worker] -= 1
+                self._post_next()
+                return data
+            if tag == _ERROR:
+                self._in_flight[worker] -= 1
+                self._post_next()
+                raise data.rebuild()
+            if tag == _END:
+                self._worker_ended(worker)
+                self._post_next()
+        if not self._persistent_workers:
+            self._shutdown_workers()
+        raise StopIteration
+
+    def _wait(self) -> int:
+        """The number of a task that is done: the oldest, or any where order does not matter."""
+        while True:
+            if self._left:
+                self._check_left()
+            due = (next(iter(self._tasks)),) if self._in_order else tuple(self._tasks)
+            place = self._exchange.wait(due, self._team.watch, self._wait_seconds)
+            if place >= 0:
+                return due[place]
+            if place == -1:
+                raise _errors.timed_out(self._timeout, self._in_hand(self._tasks[due[0]]))
+            self._attend_deaths()
+
+    def _take(self, number: int) -> tuple[int, Any, Any]:
+        """(tag, data, extra) of a task that is done. MemoryError leaves it where it is: next() may be tried again."""
+        lease = self._exchange.take(number)
+        del self._tasks[number]
+        tag, data, extra = _codec.decode(lease)
+        if self._pinner is not None and tag == _BATCH:
+            data = self._pinner.pin(lease, data)
+        return tag, data, extra
+
+    def _received(self, number: int, worker: int, tag: int, extra: Any) -> None:
+        """Called for every reply, before its worker gets more work. `extra`: what fetcher.state() gave, or None."""
+
+    def _worker_ended(self, worker: int) -> None:
+        """The worker's part of an iterable-style dataset is over: what it still has to do will not be done."""
+        self._active[worker] = False
+        self._in_flight[worker] = 0
+        for number in [number for number, owner in self._tasks.items() if owner == worker]:
+            self._exchange.cancel(number)
+            del self._tasks[number]
+        if not self._persistent_workers:  # it leaves by itself
+            self._team.release(worker)
+            self._left.discard(worker)
+
+    # --- deaths ---
+
+    def _attend_deaths(self) -> None:
+        """Restarts what may be restarted; any other death breaks the iterator."""
+        fatal = []
+        for worker in self._team.dead():
+            code = self._team.exit_code(worker)
+            if self._restarts_left > 0:
+                self._restarts_left -= 1
+                self._exchange.bury(worker)
+                self._team.restart(worker)
+            elif code == 0 and self._iterable and self._has_reply(worker):  # may be the end of its part
+                self._team.release(worker)
+                self._left.add(worker)
+            else:
+                fatal.append(worker)
+        if fatal:
+            self._break(fatal)
+
+    def _has_reply(self, worker: int) -> bool:
+        return any(owner == worker and self._exchange.ready(number) for number, owner in self._tasks.items())
+
+    def _check_left(self) -> None:
+        """A worker that left with exit code 0 and replies, but without saying that its part is over, has died."""
+        silent = [worker for worker in self._left if worker in self._tasks.values() and not self._has_reply(worker)]
+        if silent:
+            self._break(silent)
+
+    def _break(self, workers: list[int]) -> None:
+        exits = [(self._workers[worker].pid, self._team.exit_code(worker)) for worker in workers]
+        self._broken = functools.partial(_errors.worker_death, exits, self._in_hand(workers[0]))
+        self._exchange.stop()
+        for worker in workers:
+            self._team.release(worker)
+        raise self._broken()
+
+    def _in_hand(self, worker: int) -> str:
+        number, index = self._exchange.sample_in_hand(worker)
+        if index < 0:
+            return ""
+        return f": worker {worker} (pid {self._workers[worker].pid}) is at dataset index {index}"
+
+    # --- the end ---
+
+    def stats(self) -> dict[str, Any]:
+        return self._exchange.stats()
+
+    def _shutdown_workers(self) -> None:
+        if self._shutdown or _exiting or os.getpid() != self._owner:
+            return
+        self._shutdown = True
+        _live.discard(self)
+        self._last_stats.clear()
+        self._last_stats.update(self._exchange.stats())
+        if self._tasks and self._broken is None:
+            self._broken = functools.partial(RuntimeError, "the workers of this iterator have been shut down")
+        self._tasks.clear()
+        self._exchange.stop()
+        try:
+            self._team.end()
+        finally:
+            self._exchange.close()
+            self._user_code.close()
+
+    def _abandon(self) -> None:
+        """In a forked child: workers and exchange are the parent's; this copy touches neither again."""
+        mp_process._children.difference_update(self._workers)  # multiprocessing ends them at exit otherwise
+        self._shutdown = True
+        self._broken = functools.partial(
+            RuntimeError, f"this iterator belongs to process {self._owner}, which forked this one; make a new iterator"
+        )
+
+
+class _SingleProcessIterator(_SingleProcessDataLoaderIter):
+    """torch's own, but for a map-style dataset that raises StopIteration: that is an error, not the epoch's end."""
+
+    def _next_data(self) -> Any:
+        index = self._next_index()
+        try:
+            data = self._dataset_fetcher.fetch(index)
+        except StopIteration as error:
+            if self._dataset_kind == _DatasetKind.Iterable:
+                raise
+            raise RuntimeError(stop_iteration_text(self._dataset, index)) from error
+        return pin_memory(data, self._pin_memory_device) if self._pin_memory else data
+
+
+_live: weakref.WeakSet[_Iterator] = weakref.WeakSet()  # iterators of this process that have workers
+_exiting = False
+
+
+def _abandon_all() -> None:
+    for iterator in list(_live):
+        iterator._abandon()
+    _live.clear()
+
+
+def _end_all() -> None:
+    """At the interpreter's exit. Destructors do nothing from here on."""
+    global _exiting
+    _exiting = True
+    for iterator in list(_live):
+        iterator._exchange.stop()
+        iterator._team.kill()
+
+
+os.register_at_fork(after_in_child=_abandon_all)
+atexit.register(_end_all)

@@ -1,0 +1,123 @@
+"""infeed.torch.DataLoader: torch's class with infeed's workers and transport behind it."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, TypeVar
+
+import torch.utils.data
+from torch.utils.data import Dataset, Sampler
+
+from infeed.torch._iterator import _Iterator, _SingleProcessIterator
+
+_T_co = TypeVar("_T_co", covariant=True)
+
+
+class DataLoader(torch.utils.data.DataLoader[_T_co]):
+    """`torch.utils.data.DataLoader`: same arguments, order, values, seeds and errors. What it adds:
+
+    Args:
+        memory_limit: Bytes that batches, being made, waiting or held, may take together. Default None: no limit.
+        max_restarts: Dead workers of a map-style loader that are replaced before their death is an error. Default 0.
+            The batches a dead worker had not finished are made again: user code runs twice for them.
+        order: "strict" is `in_order=True`, the default; "ready" is `in_order=False`: batches as they come.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset[_T_co],
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Sampler | Iterable | None = None,
+        batch_sampler: Sampler[list] | Iterable[list] | None = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[list], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: torch.Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+        memory_limit: int | None = None,
+        max_restarts: int = 0,
+        order: Literal["strict", "ready"] | None = None,
+    ) -> None:
+        super().__init__(
+            dataset,
+            batch_size=batch_size,
+            shuffle=shuffle,
+            sampler=sampler,
+            batch_sampler=batch_sampler,
+            num_workers=num_workers,
+            collate_fn=collate_fn,
+            pin_memory=pin_memory,
+            drop_last=drop_last,
+            timeout=timeout,
+            worker_init_fn=worker_init_fn,
+            multiprocessing_context=multiprocessing_context,
+            generator=generator,
+            prefetch_factor=prefetch_factor,
+            persistent_workers=persistent_workers,
+            pin_memory_device=pin_memory_device,
+            in_order=in_order,
+        )
+        _check_options(memory_limit, max_restarts, order, in_order)
+        self.memory_limit = memory_limit
+        self.max_restarts = max_restarts
+        if order is not None:
+            self.order = order
+        self._live: weakref.ref[_Iterator] | None = None
+        self._last_stats: dict[str, Any] = {}
+
+    @property
+    def order(self) -> Literal["strict", "ready"]:
+        """ "strict": in the sampler's order; "ready": as batches come. Another name for `in_order`."""
+        return "strict" if self.in_order else "ready"
+
+    @order.setter
+    def order(self, order: Literal["strict", "ready"]) -> None:
+        self.in_order = order == "strict"
+
+    def stats(self) -> dict[str, Any]:
+        """Counters of the live iterator, else of the last one that had workers; empty before the first."""
+        iterator = self._live() if self._live is not None else None
+        if iterator is not None and not iterator._shutdown:
+            return iterator.stats()
+        return dict(self._last_stats)
+
+    def __iter__(self) -> Any:
+        if not (self.persistent_workers and self.num_workers > 0):
+            return self._get_iterator()
+        if self._iterator is None or self._iterator._shutdown:
+            self._iterator = self._get_iterator()
+        else:
+            self._iterator._reset(self)
+        return self._iterator
+
+    def _get_iterator(self) -> Any:
+        if self.num_workers == 0:
+            return _SingleProcessIterator(self)
+        self.check_worker_number_rationality()
+        iterator = _Iterator(self)
+        self._live = weakref.ref(iterator)
+        return iterator
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_live": None}
+
+
+def _check_options(memory_limit: int | None, max_restarts: int, order: str | None, in_order: bool) -> None:
+    if memory_limit is not None and (type(memory_limit) is not int or memory_limit <= 0):
+        raise ValueError(f"memory_limit should be a positive number of bytes or None, but got {memory_limit!r}")
+    if type(max_restarts) is not int or max_restarts < 0:
+        raise ValueError(f"max_restarts should be a non-negative integer, but got {max_restarts!r}")
+    if order not in (None, "strict", "ready"):
+        raise ValueError(f"order should be 'strict' or 'ready', but got {order!r}")
+    if order == "strict" and not in_order:
+        raise ValueError("order='strict' contradicts in_order=False; give one of the two")
