@@ -1,0 +1,13 @@
+# Links the files and folders of the package `from` into `to`, beside the extension module. Entries that are gone lose their link.
+file(MAKE_DIRECTORY ${to})
+file(GLOB old ${to}/*)
+foreach(link IN LISTS old)
+  if(IS_SYMLINK ${link} AND NOT EXISTS ${link})
+    file(REMOVE ${link})
+  endif()
+endforeach()
+file(GLOB entries RELATIVE ${from} ${from}/*)
+list(REMOVE_ITEM entries __pycache__)
+foreach(entry IN LISTS entries)
+  file(CREATE_LINK ${from}/${entry} ${to}/${entry} SYMBOLIC)
+endforeach()
