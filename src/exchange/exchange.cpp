@@ -130,7 +130,8 @@ void Exchange::State::cancel(std::uint64_t number) {
 
 // Messages outlive the exchange in their extents; the memory of the others is of no more use.
 void Exchange::State::trim_for_held() {
-  if (line->memory()->held() == 0) return;  // it goes with the arena
+  line->memory()->serve_no_more();
+  if (line->memory()->held() == 0) return;  // all of it goes with the arena
   for (int extent = 0; extent < line->arena().num_extents(); ++extent) {
     if (!line->memory()->is_warm(extent) || !line->ring().acquire_extent(extent)) continue;
     line->arena().punch(extent);
@@ -183,6 +184,12 @@ bool Exchange::ready(std::uint64_t number) const {
   State& state = ours();
   const std::lock_guard lock(state.mutex);
   return state.open().ring().ready(state.flight(number).slot);
+}
+
+std::optional<std::size_t> Exchange::first_ready(std::span<const std::uint64_t> numbers) const {
+  State& state = ours();
+  const std::lock_guard lock(state.mutex);
+  return state.find_ready(numbers);
 }
 
 ExchangeMessage Exchange::take(std::uint64_t number) {

@@ -43,6 +43,7 @@ Sizes sizes_for(const ExchangeOptions& options, int halvings) {
 /// Addresses are free but where RLIMIT_AS or RLIMIT_FSIZE counts them.
 std::shared_ptr<BatchMemory> make_memory(const ExchangeOptions& options) {
   constexpr int kMostHalvings = 12;
+  static_cast<void>(Ring::bytes({.num_slots = options.num_slots, .max_claimants = options.num_workers}));  // may throw
   for (int halvings = 0;; ++halvings) {
     Sizes sizes = sizes_for(options, halvings);
     try {

@@ -49,6 +49,7 @@ void watch_consumer(pid_t consumer) {
   if (g_watching.exchange(::getpid()) == ::getpid()) return;
   const int pidfd = above_standard_streams(static_cast<int>(::syscall(SYS_pidfd_open, consumer, 0U)));
   if (pidfd < 0 && errno == ESRCH) ::_exit(kExitOrphaned);
+  if (pidfd < 0) g_watching = 0;
   if (pidfd < 0)
     throw MemoryError(
         fmt::format("no descriptor that tells when process {} ends: {}.", consumer, std::strerror(errno)));
@@ -58,6 +59,7 @@ void watch_consumer(pid_t consumer) {
     error = start_thread(pidfd, std::max(kib << 10, static_cast<std::size_t>(PTHREAD_STACK_MIN)));
   if (error == 0) return;
   ::close(pidfd);
+  g_watching = 0;
   throw MemoryError(
       fmt::format("the thread that watches process {} cannot be started: {}.", consumer, std::strerror(error)));
 }

@@ -49,8 +49,10 @@ std::shared_ptr<void> BatchMemory::lend(int extent) {
 
 void BatchMemory::give_back(int extent, std::uint64_t forks) noexcept {
   if (!ours()) return;
-  held_.fetch_sub(1, std::memory_order_relaxed);
-  if (forks == user_forks()) ring_.release_extent(extent);  // else retired: a child may still read it
+  const bool last = held_.fetch_sub(1, std::memory_order_relaxed) == 1;
+  if (forks != user_forks()) return;           // retired: a child may still read it
+  if (served_ && !last) arena_.punch(extent);  // with the last one the arena goes
+  ring_.release_extent(extent);
 }
 
 struct BatchMemory::PrivateCopy {

@@ -42,6 +42,9 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
   /// From now on no page is given back: a device has locked some, and a locked page outlives its hole.
   void keep_warm() noexcept { keep_warm_ = true; }
 
+  /// From now on an extent that comes home gives its pages back: no batch will lie there again.
+  void serve_no_more() noexcept { served_ = true; }
+
   /// Batches in the user's hands, extents and private copies.
   [[nodiscard]] int held() const noexcept { return held_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t held_private_bytes() const noexcept {
@@ -60,6 +63,7 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
   Ring ring_;
   std::uint64_t home_;  ///< process_generation() of the maker
   std::atomic<std::uint64_t> private_bytes_{0};
+  std::atomic<bool> served_{false};
   std::vector<std::size_t> warm_bytes_;  ///< per extent: how far it was ever written since the last punch
   std::size_t warm_end_ = 0;             ///< no extent from here on was ever written
   bool keep_warm_ = false;

@@ -62,21 +62,18 @@ void check_signals() {
 
 int wait(Exchange& self, const std::vector<std::uint64_t>& numbers, const std::vector<int>& death_fds,
          std::optional<double> timeout) {
-  using Kind = ExchangeEvent::Kind;
+  if (const auto ready = self.first_ready(numbers)) return static_cast<int>(*ready);
   const Deadline deadline(timeout);
-  for (int left = 0;; left = deadline.left_ms()) {  // the first look is one: it costs no GIL
+  for (;;) {
+    const int left = deadline.left_ms();
     ExchangeEvent event;
-    if (left == 0) {
-      event = self.wait(numbers, {}, 0);
-    }
-    if (event.kind == Kind::kNone) {
+    {
       nb::gil_scoped_release unlocked;
-      left = deadline.left_ms();
       event = self.wait(numbers, death_fds, left);
     }
-    if (event.kind == Kind::kReady) return static_cast<int>(event.index);
+    if (event.kind == ExchangeEvent::Kind::kReady) return static_cast<int>(event.index);
     check_signals();
-    if (event.kind == Kind::kDeath) return -2 - static_cast<int>(event.index);
+    if (event.kind == ExchangeEvent::Kind::kDeath) return -2 - static_cast<int>(event.index);
     if (left == 0) return -1;
   }
 }

@@ -124,6 +124,8 @@ class INFEED_API Exchange {
   static constexpr int kLongestSleepMs = 50;
 
   [[nodiscard]] bool ready(std::uint64_t number) const;
+  /// Place of the first of `numbers` that is ready. Throws Error for one that is not in flight.
+  [[nodiscard]] std::optional<std::size_t> first_ready(std::span<const std::uint64_t> numbers) const;
   /// Frees the task's slot and lends its message. Where extents are scarce the message is a private copy.
   /// Throws Error if it is not ready, MemoryError if it would exceed memory_limit: it stays ready then.
   [[nodiscard]] ExchangeMessage take(std::uint64_t number);
@@ -176,7 +178,7 @@ struct ExchangeTask {
 /// watches the consumer and ends this process with code 91, also in the middle of a task.
 class INFEED_API ExchangeWorker {
  public:
-  /// In a child that was forked from the consumer, the memory of all its other exchanges and loaders is unmapped here,
+  /// Make it before anything else of infeed's: in a child that was forked from the consumer, the memory of all its other exchanges and loaders is unmapped here,
   /// but for those whose batches are held. Throws ConfigError for a handle that does not fit, Error for a closed one.
   ExchangeWorker(const ExchangeHandle& handle, int worker);
   ExchangeWorker(const ExchangeWorker&) = delete;
