@@ -96,6 +96,7 @@ class Loader::Engine {
   [[nodiscard]] std::optional<std::size_t> find_ready() const;
   [[nodiscard]] bool spin_for_ready() const;
   void block(std::optional<Clock::time_point> deadline);
+  void look_up(bool interrupted);
   void bury_the_dead();
   [[nodiscard]] std::string bury(const Death& death);
   void check_starts();
@@ -132,9 +133,10 @@ class Loader::Engine {
   std::optional<Work> unarmed_;     ///< drawn from the feed, but no slot or memory was free
   std::string shortage_;            ///< why unarmed_ could not be armed, where it is for want of memory
   std::vector<pollfd> polled_;      ///< of block(), kept for its memory
+  Clock::time_point looked_up_;     ///< when on_wait was called last
   Pace pace_;
-  std::exception_ptr pending_;       ///< met while arming ahead; the next call throws it
-  std::uint64_t largest_batch_ = 0;  ///< bytes, of gathered batches so far
+  std::exception_ptr pending_;               ///< met while arming ahead; the next call throws it
+  std::uint64_t largest_batch_ = 0;          ///< bytes, of gathered batches so far
   std::chrono::milliseconds unattached_{0};  ///< slept while a spawned worker had not attached
   int restarts_used_ = 0;
   std::vector<bool> lost_;  ///< workers that died and were not replaced

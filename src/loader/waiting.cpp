@@ -47,8 +47,7 @@ std::size_t Loader::Engine::wait_for_ready() {
   std::optional<std::size_t> ready;
   try {
     for (;;) {
-      while (!(ready = find_ready()) && pool_->help()) {
-      }
+      while (!(ready = find_ready()) && pool_->help()) look_up(false);
       if (ready || spin_for_ready()) ready = find_ready();
       if (ready) break;
       block(limit);
@@ -97,6 +96,7 @@ void Loader::Engine::block(std::optional<Clock::time_point> deadline) {
   const bool died = std::any_of(polled_.begin() + 1, polled_.end(), [](const pollfd& fd) { return fd.revents != 0; });
   if (died) bury_the_dead();
   if (!sleeps || woken > 0) return;
+  look_up(woken < 0);
   check_starts();
   check_attached(sleep);
   // A thread that found no free extent went to sleep; one may be free by now.
@@ -104,12 +104,23 @@ void Loader::Engine::block(std::optional<Clock::time_point> deadline) {
   if (open > 0) pool_->notify(open);
 }
 
+void Loader::Engine::look_up(bool interrupted) {
+  if (!options_.on_wait) return;
+  const Clock::time_point now = Clock::now();
+  if (!interrupted && now - looked_up_ < kLongestSleep) return;
+  looked_up_ = now;
+  options_.on_wait();
+}
+
 // Every slot drains after a dropped epoch: room comes when a worker finishes the run in its hands.
 void Loader::Engine::wait_for_a_drained_slot() {
   const std::optional<Clock::time_point> limit = deadline();
   const std::size_t before = cancelled_.size();
   while (cancelled_.size() == before && before > 0) {
-    if (!pool_->help()) block(limit);
+    if (pool_->help())
+      look_up(false);
+    else
+      block(limit);
     drain_cancelled();
   }
 }

@@ -88,6 +88,10 @@ struct LoaderOptions {
   /// A spawned worker must attach, before it makes its dataset, while next() waits so long, milliseconds; else next()
   /// throws WorkerError: worker_executable is some other program. Default a minute; 0: never.
   std::int64_t start_timeout_ms = 60'000;
+  /// Called every 50 ms, and at once when a signal interrupts the wait, by the thread in next() while its batch is not
+  /// ready; between runs of rows where the caller does the work itself. May throw: next() then throws that, and nothing
+  /// is lost. For hosts whose signals are looked at by polling, as Python's.
+  std::function<void()> on_wait = {};
   /// Workers that may be replaced after dying, over the loader's life. Default -1: as many as num_workers.
   int max_restarts = -1;
 
