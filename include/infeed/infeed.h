@@ -18,6 +18,7 @@
 #include "infeed/collate/stack.h"
 #include "infeed/dataset/dataset.h"
 #include "infeed/dataset/dataset_stream.h"
+#include "infeed/dataset/decode_images.h"
 #include "infeed/dataset/image_folder.h"
 #include "infeed/dataset/registry.h"
 #include "infeed/dataset/synthetic.h"

@@ -44,7 +44,7 @@ std::string find_worker_executable(const std::string& option) {
   std::vector<std::string> tried;
   const fs::path folder = home();
   // One level more for lib/<architecture>.
-  for (const char* place : {"../libexec/infeed", "../../libexec/infeed", ".", "../bin", "../../bin"}) {
+  for (const char* place : {"../libexec/infeed", "../../libexec/infeed", ".", "bin", "../bin", "../../bin"}) {
     tried.push_back((folder / place / "infeed-worker").lexically_normal().string());
     if (::access(tried.back().c_str(), X_OK) == 0) return tried.back();
   }
