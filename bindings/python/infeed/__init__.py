@@ -1,5 +1,73 @@
-"""infeed feeds accelerators."""
+"""infeed feeds accelerators: batches for training, made by C++ in memory that no step copies again.
 
-from infeed._native import __version__
+    from infeed.torch import DataLoader  # in place of torch.utils.data's
+    infeed.Loader(infeed.datasets.ImageFolder("train"), ...)  # the native engine; needs no torch
 
-__all__ = ["__version__"]
+Attributes are imported when they are first used: `import infeed` needs neither NumPy nor torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from infeed import collates, datasets, image, samplers, transforms
+    from infeed._native import Array, __version__
+    from infeed.batch import Batch, BatchTuple
+    from infeed.errors import (
+        ConfigError,
+        DataError,
+        DecodeError,
+        DeviceError,
+        Error,
+        IndexError,
+        MemoryError,
+        StateError,
+        TimeoutError,
+        WorkerError,
+    )
+    from infeed.loader import Loader
+
+_MODULES = ("collates", "datasets", "errors", "image", "loader", "samplers", "torch", "transforms")
+_ERRORS = ("ConfigError", "DataError", "DecodeError", "DeviceError", "Error", "IndexError", "MemoryError")
+_ERRORS += ("StateError", "TimeoutError", "WorkerError")
+_HOMES = {"Array": "_native", "Batch": "batch", "BatchTuple": "batch", "Loader": "loader", "__version__": "_native"}
+_HOMES |= dict.fromkeys(_ERRORS, "errors")
+
+__all__ = [
+    "Array",
+    "Batch",
+    "BatchTuple",
+    "ConfigError",
+    "DataError",
+    "DecodeError",
+    "DeviceError",
+    "Error",
+    "IndexError",
+    "Loader",
+    "MemoryError",
+    "StateError",
+    "TimeoutError",
+    "WorkerError",
+    "__version__",
+    "collates",
+    "datasets",
+    "image",
+    "samplers",
+    "transforms",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"infeed.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'infeed' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"infeed.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES, *_HOMES})
