@@ -64,7 +64,7 @@ class Fetcher:
             samples = message.gather(samples)
             if samples is None:
                 return _codec.COLLATED
-        return self.collate_fn(samples)
+        return message.collate(self.collate_fn, samples)
 
 
 class MapFetcher(Fetcher):
@@ -75,7 +75,7 @@ class MapFetcher(Fetcher):
             samples = self._samples(message, task)
         except StopIteration as error:
             raise RuntimeError(stop_iteration_text(self.dataset, task)) from error
-        return _codec.COLLATED if samples is None else self.collate_fn(samples)
+        return _codec.COLLATED if samples is None else message.collate(self.collate_fn, samples)
 
     def _samples(self, message: _codec.Message, task: Any) -> Any:
         """What collate_fn gets; None: already collated in the extent."""
@@ -106,7 +106,7 @@ class IterableFetcher(Fetcher):
     def fetch(self, message: _codec.Message, task: int) -> Any:
         if not self.auto_collation:
             sample = self._next()
-            return ENDED if self.ended else self.collate_fn(sample)
+            return ENDED if self.ended else message.collate(self.collate_fn, sample)
         samples: list[Any] = []
         while len(samples) < task and not self.ended:
             sample = self._next()

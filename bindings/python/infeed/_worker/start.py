@@ -53,10 +53,11 @@ class PickledUserCode:
         finally:
             context.set_spawning_popen(None)
         self._descriptors = carrier.descriptors
-        self.names_main = b"_main__" in stream.getbuffer()  # also __mp_main__, its name in a spawned process
+        code = stream.getvalue()
+        self.names_main = b"_main__" in code  # also __mp_main__, its name in a spawned process
         self._spans: list[tuple[int, int]] = []
         self._descriptors.append(os.memfd_create("infeed-dataset", os.MFD_CLOEXEC))
-        self._write([stream.getbuffer(), *(buffer.raw() for buffer in buffers)])
+        self._write([memoryview(code), *(buffer.raw() for buffer in buffers)])
 
     def _write(self, parts: list[memoryview]) -> None:
         memfd = self._descriptors[-1]

@@ -7,10 +7,10 @@ import os
 import select
 import time
 import warnings
-from collections.abc import Callable
 from pickle import PicklingError
 from typing import Any
 
+from infeed._native import WorkerFork
 from infeed._worker.main import run
 from infeed._worker.start import Start, without_main_module
 
@@ -38,26 +38,22 @@ class Team:
     Death: a worker leaves `watch` when its death is noticed (`bury`) or expected (`release`).
     """
 
-    def __init__(self, process_context: Any, make_start: Callable[[int], Start], num_workers: int) -> None:
+    def __init__(self, process_context: Any) -> None:
         self.processes: list[Any] = []
         self.watch: list[int] = []
         self._watched: list[int] = []  # workers, in the order of `watch`
         self._pidfds: dict[int, int] = {}
         self._context = process_context
-        self._make_start = make_start
-        self._num_workers = num_workers
 
-    def start(self) -> None:
-        for worker in range(self._num_workers):
-            self.processes.append(None)
-            self._start(worker)
-
-    def _start(self, worker: int) -> None:
-        start = self._make_start(worker)
+    def start(self, start: Start) -> None:
+        """Starts the next worker, or again one whose death has been noticed."""
+        worker = start.worker
         process = self._context.Process(target=run, args=(start,), daemon=True)
         lean = contextlib.nullcontext() if start.user_code.names_main else without_main_module()
-        with lean, pickle_errors_explained():
+        with lean, WorkerFork(), pickle_errors_explained():
             process.start()
+        if worker == len(self.processes):
+            self.processes.append(process)
         self.processes[worker] = process
         self._pidfds[worker] = os.pidfd_open(process.pid)
         self.watch.append(self._pidfds[worker])
@@ -86,37 +82,29 @@ class Team:
         self.processes[worker].join(_TERMINATE_SECONDS)
         return self.processes[worker].exitcode
 
-    def restart(self, worker: int) -> None:
-        self.release(worker)
-        os.close(self._pidfds.pop(worker))
-        self._start(worker)
+    def restart(self, start: Start) -> None:
+        self.release(start.worker)
+        os.close(self._pidfds.pop(start.worker))
+        self.start(start)
 
     def end(self) -> None:
         """Waits for all to leave, which they were told to; ends those that do not. None is left behind."""
         self.watch.clear()
         self._watched.clear()
-        started = [process for process in self.processes if process is not None]
         try:
             self._wait_for_exit(_GRACE_SECONDS)
         finally:
-            if self._pidfds:
-                self._end_stragglers(started)
-            for process in started:
-                process.join()
-
-    def _end_stragglers(self, started: list[Any]) -> None:
-        for process in started:
-            process.terminate()
-        self._wait_for_exit(_TERMINATE_SECONDS)
-        for process in started if self._pidfds else ():
-            process.kill()
-        self._wait_for_exit(_GRACE_SECONDS)
+            self.kill()
 
     def kill(self) -> None:
-        """At the interpreter's exit: nobody waits for a sample in hand."""
-        started = [process for process in self.processes if process is not None]
-        self._end_stragglers(started)
-        for process in started:
+        """Ends all at once, without regard to a sample in hand."""
+        for worker in self._pidfds:
+            self.processes[worker].terminate()
+        self._wait_for_exit(_TERMINATE_SECONDS)
+        for worker in self._pidfds:
+            self.processes[worker].kill()
+        self._wait_for_exit(_GRACE_SECONDS)
+        for process in self.processes:
             process.join()
 
     def _wait_for_exit(self, seconds: float) -> None:

@@ -78,12 +78,13 @@ class _Iterator(_MultiProcessingDataLoaderIter):
         self._owner = os.getpid()
         self._exchange = Exchange(self._num_workers, num_slots, loader.memory_limit or 0)
         self._user_code = self._package_user_code(loader, context.get_start_method() == "fork")
-        self._team = Team(context, self._make_start, self._num_workers)
+        self._team = Team(context)
         self._workers = self._team.processes
         self._shutdown = False
         _live.add(self)
         try:
-            self._team.start()
+            for worker in range(self._num_workers):
+                self._team.start(self._make_start(worker))
         except BaseException as error:
             self._shutdown_workers()
             if isinstance(error, OSError) and error.errno == errno.EMFILE:
@@ -261,7 +262,7 @@ class _Iterator(_MultiProcessingDataLoaderIter):
             if self._restarts_left > 0:
                 self._restarts_left -= 1
                 self._exchange.bury(worker)
-                self._team.restart(worker)
+                self._team.restart(self._make_start(worker))
             elif code == 0 and self._iterable and self._has_reply(worker):  # may be the end of its part
                 self._team.release(worker)
                 self._left.add(worker)
