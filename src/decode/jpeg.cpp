@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string_view>
 
+#include "decode/baseline.h"
 #include "decode/cmyk.h"
 #include "decode/exif.h"
 #include "decode/jpeg_handle.h"
@@ -13,8 +15,8 @@
 #include "decode/jpeg_plan.h"
 
 // open():    header -> size, orientation; refuse bombs
-// decode():  plan (scale, margin) -> begin (tables, all scans of a progressive file; here an entropy decoder of our own
-//            would take libjpeg's place) -> rows of the window -> stop: what follows the last needed row is never read
+// decode():  plan (scale, margin) -> the baseline decoder, where the file is of its kind; else libjpeg: begin (tables,
+//            all scans of a progressive file) -> rows of the window. What follows the last needed row is never read
 
 namespace infeed {
 namespace {
@@ -74,6 +76,7 @@ void fill_gray(PixelBuffer& buffer, int first_row, int num_rows) {
 struct JpegSource::State {
   JpegHandle handle{};
   DecodeOptions options;
+  BaselineDecoder baseline;
   bool fresh = false;  // the header is read, no row is
 
   void read_header(std::span<const std::byte> bytes) {
@@ -82,7 +85,19 @@ struct JpegSource::State {
     fresh = true;
   }
 
+  // By our own entropy decoder: the window itself, which needs no margin.
+  std::optional<PixelWindow> read_baseline(const JpegPlan& plan, PixelBuffer& buffer) {
+    const std::size_t left = handle.source.bytes_in_buffer;
+    if (plan.scale_num != DCTSIZE || handle.input_ended) return std::nullopt;
+    if (!baseline.decode(handle.codec, handle.bytes.last(left), plan.window, buffer)) return std::nullopt;
+    PixelWindow result;
+    result.pixels = buffer.row(0);
+    result.stride = buffer.stride();
+    return result;
+  }
+
   PixelWindow read_window(const JpegPlan& plan, PixelBuffer& buffer) {
+    if (const auto result = read_baseline(plan, buffer)) return *result;
     const Window& decoded = plan.decoded;
     if (!jpeg_begin(handle, plan.scale_num, decoded.x, decoded.width)) throw_failure(handle);
     const int columns = static_cast<int>(handle.crop_width);

@@ -3,9 +3,9 @@
 
 #include <memory>
 
+#include "base/cpu.h"
 #include "decode/decoder.h"
 #include "infeed/base/array_view.h"
-#include "transform/cpu.h"
 #include "transform/plan.h"
 
 namespace infeed {

@@ -1,8 +1,8 @@
-#include <cpuid.h>
 #include <immintrin.h>
 
 #include <cstring>
 
+#include "base/cpu.h"
 #include "transform/resample.h"
 
 namespace infeed {
@@ -325,17 +325,8 @@ constexpr Kernels kAVX2 = {
     .fence = [] { _mm_sfence(); },
 };
 
-// Not by __builtin_cpu_supports: Clang 14's does not know this one.
-bool has_f16c() noexcept {
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
-}
-
 }  // namespace
 
-const Kernels* kernels_avx2() noexcept {
-  const bool has = __builtin_cpu_supports("avx2") && has_f16c();
-  return has ? &kAVX2 : nullptr;
-}
+const Kernels* kernels_avx2() noexcept { return best_cpu_level() >= CpuLevel::kAVX2 ? &kAVX2 : nullptr; }
 
 }  // namespace infeed

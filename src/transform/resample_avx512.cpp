@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/cpu.h"
 #include "transform/resample.h"
 
 namespace infeed {
@@ -302,11 +303,6 @@ constexpr Kernels kAVX512 = {
 
 }  // namespace
 
-const Kernels* kernels_avx512() noexcept {
-  const bool has = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                   __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-                   __builtin_cpu_supports("avx512vnni");
-  return has ? &kAVX512 : nullptr;
-}
+const Kernels* kernels_avx512() noexcept { return best_cpu_level() >= CpuLevel::kAVX512 ? &kAVX512 : nullptr; }
 
 }  // namespace infeed

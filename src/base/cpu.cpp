@@ -1,11 +1,13 @@
-#include "transform/cpu.h"
+#include "base/cpu.h"
 
 #include <fmt/format.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 
 #include <cstdlib>
 
 #include "infeed/base/error.h"
-#include "transform/resample.h"
 
 namespace infeed {
 
@@ -18,11 +20,23 @@ std::string_view to_string(CpuLevel level) noexcept {
   return "portable";
 }
 
-CpuLevel best_cpu_level() noexcept {
-  if (kernels_avx512() != nullptr) return CpuLevel::kAVX512;
-  if (kernels_avx2() != nullptr) return CpuLevel::kAVX2;
-  return CpuLevel::kPortable;
+#ifdef __x86_64__
+// Not by __builtin_cpu_supports: Clang 14's does not know this one.
+static bool has_f16c() noexcept {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
 }
+
+CpuLevel best_cpu_level() noexcept {
+  if (!__builtin_cpu_supports("avx2") || !has_f16c()) return CpuLevel::kPortable;
+  const bool has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+                          __builtin_cpu_supports("avx512vnni");
+  return has_avx512 ? CpuLevel::kAVX512 : CpuLevel::kAVX2;
+}
+#else
+CpuLevel best_cpu_level() noexcept { return CpuLevel::kPortable; }
+#endif
 
 CpuLevel parse_cpu_level(std::string_view value) {
   const CpuLevel best = best_cpu_level();

@@ -1,0 +1,225 @@
+#include "decode/baseline.h"
+
+#include <algorithm>
+#include <cstring>
+
+// One pass over the MCUs up to the last that the window needs:
+//   bytes without stuffing -> block -> (needed?) -> inverse DCT -> the component's plane
+// then, row by row of the window: planes -> chroma at full size -> R, G, B, 255.
+
+namespace infeed {
+namespace {
+
+constexpr int kBlock = 8;
+constexpr int kMaxBlocksPerMcu = 10;  // T.81, B.2.3
+constexpr int kMaxPaddingBits = 7;    // that end an interval
+
+// Samples left of a plane row, so that a row begins aligned and has a neighbour; and right of it, for whole vectors.
+constexpr std::ptrdiff_t kLeft = 64, kRight = 64;
+
+constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
+
+bool is_ours(const jpeg_decompress_struct& codec) {
+  const bool gray = codec.num_components == 1 && codec.jpeg_color_space == JCS_GRAYSCALE;
+  const bool colour = codec.num_components == 3 && codec.jpeg_color_space == JCS_YCbCr;
+  return (gray || colour) && codec.data_precision == 8 && codec.progressive_mode == FALSE &&
+         codec.arith_code == FALSE && codec.comps_in_scan == codec.num_components && codec.Ss == 0 &&
+         codec.Se == DCTSIZE2 - 1 && codec.Ah == 0 && codec.Al == 0;
+}
+
+HuffmanSpec spec_of(const JHUFF_TBL& table) {
+  HuffmanSpec spec;
+  std::copy_n(table.bits + 1, spec.counts.size(), spec.counts.begin());
+  std::copy_n(table.huffval, spec.symbols.size(), spec.symbols.begin());
+  return spec;
+}
+
+}  // namespace
+
+std::uint8_t* BaselineDecoder::Component::at(int x, int y) noexcept {
+  return plane.data() + kLeft + (y - block_rows.begin * kBlock) * stride + (x - block_columns.begin * kBlock);
+}
+
+bool BaselineDecoder::decode(const jpeg_decompress_struct& codec, std::span<const std::byte> coded,
+                             const Window& window, PixelBuffer& out) {
+  if (!is_ours(codec) || !plan(codec, window) || !scan_.read(coded) || !decode_scan()) return false;
+  out.resize(window.width, window.height);
+  for (int i = 0; i < num_components_; ++i) extend_edges(components_[static_cast<std::size_t>(i)]);
+  write_rows(window, out);
+  return true;
+}
+
+bool BaselineDecoder::plan(const jpeg_decompress_struct& codec, const Window& window) {
+  num_components_ = codec.num_components;
+  const bool alone = num_components_ == 1;  // then an MCU is a block, whatever the sampling factors
+  mcus_across_ = ceil_div(static_cast<int>(codec.image_width), kBlock * (alone ? 1 : codec.max_h_samp_factor));
+  mcus_down_ = ceil_div(static_cast<int>(codec.image_height), kBlock * (alone ? 1 : codec.max_v_samp_factor));
+  mcus_per_interval_ = codec.restart_interval;
+  mcu_rows_ = {mcus_down_, 0};
+  int blocks = 0;
+  for (int i = 0; i < num_components_; ++i) {
+    if (!plan_component(codec, i, window)) return false;
+    const Component& component = components_[static_cast<std::size_t>(i)];
+    blocks += component.h * component.v;
+    mcu_rows_.begin = std::min(mcu_rows_.begin, component.block_rows.begin / component.v);
+    mcu_rows_.end = std::max(mcu_rows_.end, ceil_div(component.block_rows.end, component.v));
+  }
+  return blocks <= kMaxBlocksPerMcu;
+}
+
+bool BaselineDecoder::plan_component(const jpeg_decompress_struct& codec, int place, const Window& window) {
+  const jpeg_component_info& info = *codec.cur_comp_info[place];
+  const auto is_slot = [](int table) { return table >= 0 && table < NUM_HUFF_TBLS; };  // libjpeg looks later
+  if (info.component_index != place || !is_slot(info.quant_tbl_no) || !is_slot(info.dc_tbl_no) ||
+      !is_slot(info.ac_tbl_no))
+    return false;
+  const JQUANT_TBL* quant = codec.quant_tbl_ptrs[info.quant_tbl_no];
+  const JHUFF_TBL* dc = codec.dc_huff_tbl_ptrs[info.dc_tbl_no];
+  const JHUFF_TBL* ac = codec.ac_huff_tbl_ptrs[info.ac_tbl_no];
+  if (quant == nullptr || dc == nullptr || ac == nullptr) return false;
+  Component& component = components_[static_cast<std::size_t>(place)];
+  const bool alone = num_components_ == 1;
+  component.h = alone ? 1 : info.h_samp_factor;
+  component.v = alone ? 1 : info.v_samp_factor;
+  const int h_max = alone ? 1 : codec.max_h_samp_factor, v_max = alone ? 1 : codec.max_v_samp_factor;
+  if (h_max % component.h != 0 || v_max % component.v != 0) return false;
+  component.spread_x = h_max / component.h;
+  component.spread_y = v_max / component.v;
+  component.width = ceil_div(static_cast<int>(codec.image_width), component.spread_x);
+  component.height = ceil_div(static_cast<int>(codec.image_height), component.spread_y);
+  // A sample's neighbours take part in what it spreads to.
+  const auto samples = [](int begin, int size, int spread, int all) {
+    const int beside = spread > 1 ? 1 : 0;
+    const int first = std::max(0, begin / spread - beside);
+    const int last = std::min(all - 1, (begin + size - 1) / spread + beside);
+    return Range{first / kBlock, last / kBlock + 1};
+  };
+  component.block_columns = samples(window.x, window.width, component.spread_x, component.width);
+  component.block_rows = samples(window.y, window.height, component.spread_y, component.height);
+  std::transform(quant->quantval, quant->quantval + DCTSIZE2, component.quant.begin(),
+                 [](UINT16 step) { return static_cast<std::int16_t>(step); });
+  component.dc_table = tables_.dc(spec_of(*dc));
+  component.ac_table = tables_.ac(spec_of(*ac));
+  if (component.dc_table == nullptr || component.ac_table == nullptr) return false;
+  component.stride = kLeft + component.block_columns.size() * kBlock + kRight;
+  const auto nbytes = static_cast<std::size_t>(component.stride * component.block_rows.size() * kBlock + kLeft);
+  if (component.plane.size() < nbytes) component.plane.resize(nbytes);
+  return true;
+}
+
+bool BaselineDecoder::decode_scan() {
+  const auto across = static_cast<std::size_t>(mcus_across_);
+  const std::size_t total = across * static_cast<std::size_t>(mcus_down_);
+  const std::size_t per_interval = mcus_per_interval_ == 0 ? total : mcus_per_interval_;
+  if (scan_.num_intervals() != (total + per_interval - 1) / per_interval) return false;
+  const std::size_t first = across * static_cast<std::size_t>(mcu_rows_.begin);
+  const std::size_t end = across * static_cast<std::size_t>(mcu_rows_.end);
+  num_queued_ = 0;
+  blocks_ = {};
+  for (std::size_t interval = first / per_interval; interval * per_interval < end; ++interval) {
+    reader_ = {scan_.data() + scan_.begin(interval)};
+    for (Component& component : components_) component.dc = 0;
+    const std::size_t limit = scan_.end(interval) * 8;
+    const std::size_t interval_end = std::min(total, (interval + 1) * per_interval);
+    for (std::size_t mcu = interval * per_interval; mcu < std::min(end, interval_end); ++mcu) {
+      if (!decode_mcu(static_cast<int>(mcu % across), static_cast<int>(mcu / across))) return false;
+      if (reader_.position(scan_.data()) > limit) return false;
+    }
+    const bool another = interval_end <= end && interval_end < total;
+    if (another && reader_.position(scan_.data()) + kMaxPaddingBits < limit) return false;
+  }
+  flush();
+  return true;
+}
+
+bool BaselineDecoder::decode_mcu(int mcu_x, int mcu_y) {
+  for (int i = 0; i < num_components_; ++i) {
+    if (!decode_component(components_[static_cast<std::size_t>(i)], mcu_x, mcu_y)) return false;
+  }
+  return true;
+}
+
+bool BaselineDecoder::decode_component(Component& component, int mcu_x, int mcu_y) {
+  for (int y = mcu_y * component.v; y < (mcu_y + 1) * component.v; ++y) {
+    for (int x = mcu_x * component.h; x < (mcu_x + 1) * component.h; ++x) {
+      const bool needed = component.block_rows.contains(y) && component.block_columns.contains(x);
+      CoefficientBlock& block = needed ? blocks_[num_queued_] : unused_;
+      const BlockEnd end = decode_block(reader_, *component.dc_table, *component.ac_table, component.dc, block);
+      if (end == BlockEnd::kBroken) return false;
+      if (needed) queue(component, x, y, end == BlockEnd::kFlat);
+    }
+  }
+  return true;
+}
+
+void BaselineDecoder::queue(Component& component, int block_x, int block_y, bool flat) {
+  jobs_[num_queued_] = {blocks_[num_queued_].values, &component.quant, flat,
+                        component.at(block_x * kBlock, block_y * kBlock)};
+  strides_[num_queued_] = component.stride;
+  if (++num_queued_ == jobs_.size()) flush();
+}
+
+void BaselineDecoder::flush() {
+  if (num_queued_ == 0) return;
+  const std::size_t other = num_queued_ - 1;  // a single block twice
+  jpeg_kernels().idct_pair(jobs_[0], strides_[0], jobs_[other], strides_[other]);
+  for (std::size_t i = 0; i < num_queued_; ++i) std::memset(blocks_[i].values, 0, 64 * sizeof(std::int16_t));
+  num_queued_ = 0;
+}
+
+// Beyond its edge the picture goes on with its last sample, not with what the encoder padded it with.
+void BaselineDecoder::extend_edges(Component& component) noexcept {
+  const int first_column = component.block_columns.begin * kBlock;
+  const bool has_end = component.block_columns.end * kBlock >= component.width;
+  for (int y = component.block_rows.begin * kBlock; y < component.block_rows.end * kBlock; ++y) {
+    if (first_column == 0) *(component.at(0, y) - 1) = *component.at(0, y);
+    if (has_end) *component.at(component.width, y) = *component.at(component.width - 1, y);
+  }
+}
+
+// The component's samples at full size for row `y` of the picture, from the window's first column on.
+const std::uint8_t* BaselineDecoder::row_of(int place, const Window& window, int y) {
+  Component& component = components_[static_cast<std::size_t>(place)];
+  std::vector<std::uint8_t>& scratch = rows_[static_cast<std::size_t>(place)];
+  const int spread_x = component.spread_x, spread_y = component.spread_y;
+  const int row = y / spread_y;
+  if (spread_x == 1 && spread_y == 1) return component.at(window.x, row);
+  const int first = window.x / spread_x;
+  const int count = (window.x + window.width - 1) / spread_x + 1 - first;
+  scratch.resize(static_cast<std::size_t>(count * spread_x + kKernelSlack));
+  std::uint8_t* out = scratch.data();
+  const std::uint8_t* near = component.at(first, row);
+  const bool upper = y % spread_y == 0;
+  const int beside = std::clamp(upper ? row - 1 : row + 1, 0, component.height - 1);
+  const bool fancy_x = spread_x == 2 && component.width > 2;
+  if (fancy_x && spread_y == 1) {
+    jpeg_kernels().double_row(near, count, out);
+  } else if (fancy_x && spread_y == 2) {
+    jpeg_kernels().double_both(near, component.at(first, beside), count, out);
+  } else if (spread_x == 1 && spread_y == 2) {
+    const std::uint8_t* far = component.at(first, beside);
+    for (int i = 0; i < count; ++i) out[i] = static_cast<std::uint8_t>((3 * near[i] + far[i] + (upper ? 1 : 2)) >> 2);
+  } else {
+    for (int i = 0; i < count; ++i) std::fill_n(out + i * spread_x, spread_x, near[i]);
+  }
+  return out + (window.x - first * spread_x);
+}
+
+void BaselineDecoder::write_rows(const Window& window, PixelBuffer& out) {
+  for (int y = 0; y < window.height; ++y) {
+    std::uint8_t* pixels = out.row(y);
+    const std::uint8_t* luma = row_of(0, window, window.y + y);
+    if (num_components_ == 1) {
+      for (int x = 0; x < window.width; ++x) {
+        const std::uint8_t pixel[4] = {luma[x], luma[x], luma[x], 255};
+        std::memcpy(pixels + std::ptrdiff_t{4} * x, pixel, sizeof pixel);
+      }
+      continue;
+    }
+    const std::uint8_t* cb = row_of(1, window, window.y + y);
+    const std::uint8_t* cr = row_of(2, window, window.y + y);
+    jpeg_kernels().colour(luma, cb, cr, window.width, pixels);
+  }
+}
+
+}  // namespace infeed

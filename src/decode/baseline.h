@@ -1,0 +1,84 @@
+#pragma once
+/// Baseline JPEG without libjpeg's entropy decoder: the same pixels in half the time, or no answer. See docs/decode.md.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "decode/decoder.h"
+#include "decode/entropy.h"
+#include "decode/huffman_table.h"
+#include "decode/jpeg_kernels.h"
+#include "decode/libjpeg.h"
+#include "decode/pixel_buffer.h"
+#include "decode/scan_bytes.h"
+
+namespace infeed {
+
+/// Takes files of 8 bits, one interleaved Huffman scan, and one gray or three YCbCr components; anything odd in them
+/// (a marker where none belongs, a code that does not exist, an interval that ends early or late) is left to libjpeg,
+/// so that its errors and its repairs stay what they are. One owner, one thread.
+class BaselineDecoder {
+ public:
+  /// `codec` has just read the header, `coded` is what follows. Decodes `window` of the picture at full size to `out`
+  /// (R, G, B, 255), from its first column and row on. False: nothing is known; ask libjpeg.
+  [[nodiscard]] bool decode(const jpeg_decompress_struct& codec, std::span<const std::byte> coded, const Window& window,
+                            PixelBuffer& out);
+
+ private:
+  static constexpr int kMaxComponents = 3;
+
+  /// Half-open.
+  struct Range {
+    int begin = 0, end = 0;
+    [[nodiscard]] bool contains(int x) const noexcept { return begin <= x && x < end; }
+    [[nodiscard]] int size() const noexcept { return end - begin; }
+  };
+
+  struct Component {
+    int h = 1, v = 1;                 ///< blocks an MCU, across and down
+    int spread_x = 1, spread_y = 1;   ///< pixels a sample
+    int width = 0, height = 0;        ///< samples
+    Range block_columns, block_rows;  ///< that the window needs
+    QuantTable quant{};
+    const DcTable* dc_table = nullptr;
+    const AcTable* ac_table = nullptr;
+    std::int32_t dc = 0;
+    std::vector<std::uint8_t> plane;  ///< the needed blocks' samples; kept for its memory
+    std::ptrdiff_t stride = 0;
+
+    /// Sample row `y` of the picture from its column `x` on; one sample further left may be read too.
+    [[nodiscard]] std::uint8_t* at(int x, int y) noexcept;
+  };
+
+  [[nodiscard]] bool plan(const jpeg_decompress_struct& codec, const Window& window);
+  [[nodiscard]] bool plan_component(const jpeg_decompress_struct& codec, int place, const Window& window);
+  [[nodiscard]] bool decode_scan();
+  [[nodiscard]] bool next_interval(std::size_t interval);
+  [[nodiscard]] bool decode_mcu(int mcu_x, int mcu_y);
+  [[nodiscard]] bool decode_component(Component& component, int mcu_x, int mcu_y);
+  void queue(Component& component, int block_x, int block_y, bool flat);
+  void flush();
+  void extend_edges(Component& component) noexcept;
+  void write_rows(const Window& window, PixelBuffer& out);
+  [[nodiscard]] const std::uint8_t* row_of(int place, const Window& window, int y);
+
+  HuffmanCache tables_;
+  ScanBytes scan_;
+  std::array<Component, kMaxComponents> components_;
+  int num_components_ = 0;
+  int mcus_across_ = 0, mcus_down_ = 0;
+  Range mcu_rows_;  ///< that the window needs
+  std::size_t mcus_per_interval_ = 0;
+  BitReader reader_;
+  CoefficientBlock unused_;  ///< of blocks outside the window
+  std::array<CoefficientBlock, 2> blocks_;
+  std::array<IdctJob, 2> jobs_;
+  std::array<std::ptrdiff_t, 2> strides_{};
+  std::size_t num_queued_ = 0;
+  std::array<std::vector<std::uint8_t>, kMaxComponents> rows_;  ///< a row at full size, by component
+};
+
+}  // namespace infeed

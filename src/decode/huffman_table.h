@@ -1,0 +1,111 @@
+#pragma once
+/// Huffman tables of baseline JPEG, made for speed: one look-up gives up to two finished coefficients.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace infeed {
+
+/// A DHT segment's table: how many codes of each length 1..16, and their symbols in order of code.
+struct HuffmanSpec {
+  std::array<std::uint8_t, 16> counts{};
+  std::array<std::uint8_t, 256> symbols{};
+  bool operator==(const HuffmanSpec&) const = default;
+};
+
+/// Larger tables resolve more, and leave less of the first-level cache to all else.
+inline constexpr int kLookBits = 11, kDcLookBits = 9;
+
+/// The codes that no look-up resolves, by length: the decoder compares the next 16 bits.
+struct LongCodes {
+  std::array<std::uint32_t, 17> end{};  ///< [length]: codes of at most that length, left-aligned in 16 bits, are below
+  std::array<std::int32_t, 17> offset{};  ///< [length]: symbol = symbols[(code >> (16 - length)) + offset]
+  std::array<std::uint8_t, 256> symbols{};
+
+  /// Symbol and length of the code that begins `bits` (the next 16); length 0: there is none.
+  struct Found {
+    std::uint8_t symbol = 0;
+    int length = 0;
+  };
+  [[nodiscard]] Found find(std::uint32_t bits) const noexcept {
+    for (int length = 1; length <= 16; ++length) {
+      if (bits < end[static_cast<std::size_t>(length)]) {
+        const std::int32_t at =
+            static_cast<std::int32_t>(bits >> (16 - length)) + offset[static_cast<std::size_t>(length)];
+        return {symbols[static_cast<std::size_t>(at)], length};
+      }
+    }
+    return {};
+  }
+};
+
+/// DC: the difference itself where code and value fit in kDcLookBits.
+struct DcTable {
+  struct Entry {
+    std::int16_t value = 0;
+    std::uint8_t bits = 0;  ///< 0: not resolved, ask `codes`
+  };
+  std::array<Entry, std::size_t{1} << kDcLookBits> entries{};
+  LongCodes codes;
+};
+
+/// AC: what the next kLookBits bits say, as far as they say it.
+///   skip0 > 0:  move on by skip0 and store value0; then by skip1 and store value1 (skip1 == 0: the same again). All that
+///               takes `bits`; the first coefficient alone, for the block that it completes, `bits0`.
+///   skip0 == 0: no coefficient. With kEnds: the block ends. Else a code of `bits0` bits for `symbol`, whose value is
+///               too long; bits0 == 0: the code is, ask `codes`.
+/// kEnds in bits0: the block ends after what the entry holds.
+struct AcTable {
+  static constexpr std::uint8_t kEnds = 0x80;
+  struct Entry {
+    std::int16_t value0 = 0, value1 = 0;
+    std::uint8_t skip0 = 0;
+    union {
+      std::uint8_t skip1 = 0;
+      std::uint8_t symbol;
+    };
+    std::uint8_t bits0 = 0, bits = 0;
+  };
+  static_assert(sizeof(Entry) == 8);
+  std::array<Entry, std::size_t{1} << kLookBits> entries{};
+  LongCodes codes;
+};
+
+/// The value of `size` bits `raw` (T.81, F.2.2.1, EXTEND).
+[[nodiscard]] constexpr std::int32_t extend(std::uint32_t raw, int size) noexcept {
+  if (size == 0) return 0;
+  const auto value = static_cast<std::int32_t>(raw);
+  return value < (1 << (size - 1)) ? value - (1 << size) + 1 : value;
+}
+
+/// Null where the counts are no prefix code, or a DC symbol is above 15: libjpeg has words for that.
+[[nodiscard]] std::unique_ptr<DcTable> make_dc_table(const HuffmanSpec& spec);
+[[nodiscard]] std::unique_ptr<AcTable> make_ac_table(const HuffmanSpec& spec);
+
+/// The tables of late, by their DHT bytes: most files of a data set come with the same four. One owner, one thread.
+class HuffmanCache {
+ public:
+  /// Null as above. Valid until the next kKept other tables were asked for.
+  [[nodiscard]] const DcTable* dc(const HuffmanSpec& spec);
+  [[nodiscard]] const AcTable* ac(const HuffmanSpec& spec);
+
+ private:
+  static constexpr std::size_t kKept = 8;  // a picture has at most four of each kind
+  template <typename Table>
+  struct Kept {
+    HuffmanSpec spec;
+    std::unique_ptr<Table> table;
+    std::uint64_t used = 0;
+  };
+  template <typename Table, typename Make>
+  const Table* find(std::array<Kept<Table>, kKept>& kept, const HuffmanSpec& spec, const Make& make);
+
+  std::array<Kept<DcTable>, kKept> dc_;
+  std::array<Kept<AcTable>, kKept> ac_;
+  std::uint64_t clock_ = 0;
+};
+
+}  // namespace infeed
