@@ -77,6 +77,7 @@ struct JpegSource::State {
   JpegHandle handle{};
   DecodeOptions options;
   BaselineDecoder baseline;
+  bool by_libjpeg = false;
   bool fresh = false;  // the header is read, no row is
 
   void read_header(std::span<const std::byte> bytes) {
@@ -88,7 +89,7 @@ struct JpegSource::State {
   // By our own entropy decoder: the window itself, which needs no margin.
   std::optional<PixelWindow> read_baseline(const JpegPlan& plan, PixelBuffer& buffer) {
     const std::size_t left = handle.source.bytes_in_buffer;
-    if (plan.scale_num != DCTSIZE || handle.input_ended) return std::nullopt;
+    if (by_libjpeg || plan.scale_num != DCTSIZE || handle.input_ended) return std::nullopt;
     if (!baseline.decode(handle.codec, handle.bytes.last(left), plan.window, buffer)) return std::nullopt;
     PixelWindow result;
     result.pixels = buffer.row(0);
@@ -119,7 +120,7 @@ struct JpegSource::State {
   }
 };
 
-JpegSource::JpegSource() : state_(std::make_unique<State>()) {}
+JpegSource::JpegSource(bool by_libjpeg) : state_(std::make_unique<State>()) { state_->by_libjpeg = by_libjpeg; }
 JpegSource::~JpegSource() { jpeg_close(state_->handle); }
 
 StoredInfo JpegSource::open(std::span<const std::byte> bytes, const DecodeOptions& options) {

@@ -1,5 +1,5 @@
 #pragma once
-/// JPEG by libjpeg-turbo: the window that is needed, and no more.
+/// JPEG: the window that is needed, and no more. Ordinary baseline files by our own decoder, the rest by libjpeg-turbo.
 
 #include <memory>
 
@@ -9,7 +9,8 @@ namespace infeed {
 
 class JpegSource final : public PictureSource {
  public:
-  JpegSource();
+  /// `by_libjpeg`: every file, for comparison; the pixels are the same.
+  explicit JpegSource(bool by_libjpeg = false);
   ~JpegSource() override;
   JpegSource(const JpegSource&) = delete;
   JpegSource& operator=(const JpegSource&) = delete;

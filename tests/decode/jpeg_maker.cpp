@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint8_t kApp1 = 0xE1;
 constexpr std::uint8_t kComment = 0xFE;
+constexpr std::uint8_t kQuantTables = 0xDB;
 
 J_COLOR_SPACE stored_space(JpegColor color) {
   switch (color) {
@@ -137,6 +138,17 @@ Bytes make_jpeg(const JpegRecipe& recipe, std::span<const std::uint8_t> rgb) {
   Bytes file(begin, begin + size);
   jpeg_destroy_compress(&codec);
   std::free(memory);
+  return file;
+}
+
+Bytes make_wild_jpeg(std::uint64_t seed) {
+  Bytes file = make_jpeg({.sampling = {Sampling{2, 2}}, .quality = 100, .grain = 90, .seed = seed});
+  std::mt19937_64 random(seed);
+  for (std::size_t at = find_segment(file, kQuantTables); file[at + 1] == static_cast<std::byte>(kQuantTables);) {
+    constexpr std::size_t kPayload = 5;  // FF DB, length, precision and number
+    for (std::size_t i = 0; i < 64; ++i) file[at + kPayload + i] = static_cast<std::byte>(1 + random() % 255);
+    at += kPayload + 64;
+  }
   return file;
 }
 

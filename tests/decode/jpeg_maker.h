@@ -44,6 +44,10 @@ Bytes make_jpeg(const JpegRecipe& recipe);
 /// Encodes `rgb` instead.
 Bytes make_jpeg(const JpegRecipe& recipe, std::span<const std::uint8_t> rgb);
 
+/// A small 4:2:0 file whose coefficients, times quantisation steps that were changed behind the encoder's back, are far
+/// beyond what a picture gives.
+Bytes make_wild_jpeg(std::uint64_t seed);
+
 /// The samples that a CMYK file of this RGB picture holds (inverted, as Adobe writes).
 std::vector<std::uint8_t> to_cmyk(std::span<const std::uint8_t> rgb);
 
