@@ -117,6 +117,7 @@ struct Options {
   std::string work = "W1a";
   std::string kind = "fork";
   int workers = 2;
+  int prefetch = 0;
   double seconds = 2;
   std::filesystem::path data = "build/bench-data";
   bool make_images = false;
@@ -134,6 +135,7 @@ nlohmann::json run(Work& work, const Options& options) {
   infeed::LoaderOptions loader_options{
       .batch_size = work.batch_size, .sampler = std::move(work.sampler), .drop_last = true};
   loader_options.num_workers = options.workers;
+  loader_options.prefetch = options.prefetch;
   loader_options.worker_kind = kKinds.at(options.kind);
   const double begin = wall_s();
   infeed::Loader loader(*work.dataset, std::move(loader_options));
@@ -164,6 +166,8 @@ Options parse(int argc, char** argv) {
   app.add_option("--work", options.work, "W1a, W1b, W2, W3 or W4")->check(CLI::IsMember(kWorks));
   app.add_option("--workers", options.workers, "0: the caller does the work")->check(CLI::Range(0, 64));
   app.add_option("--kind", options.kind, "fork, spawn or thread")->check(CLI::IsMember(kKinds));
+  app.add_option("--prefetch", options.prefetch, "Batches in flight; 0: the loader's default")
+      ->check(CLI::Range(0, 64));
   app.add_option("--seconds", options.seconds, "How long, from the first batch on")->check(CLI::Range(0.0, 3600.0));
   app.add_option("--data", options.data, "Folder of train/ and tokens.u16")->capture_default_str();
   app.add_flag("--make-images", options.make_images, "Makes train/ there unless it is there, and ends");

@@ -103,7 +103,7 @@ def measure(entry: Entry, seconds: float, data: Path) -> dict[str, float]:
     # Files, not pipes: what the loader leaves behind would keep a pipe open.
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, env=environment, start_new_session=True
+            words, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, env=environment, process_group=0
         )
         try:
             process.wait(timeout=limit)
