@@ -99,9 +99,9 @@ def _module(name: str) -> Any:
 
 def _dispatch_table(message: Message) -> dict[type, Callable[[Any], Any]]:
     table = {**copyreg.dispatch_table, **ForkingPickler._extra_reducers}
-    if "numpy" in sys.modules:
-        table[sys.modules["numpy"].ndarray] = message._reduce_array
-    torch = sys.modules.get("torch")
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    if numpy is not None and hasattr(numpy, "ndarray"):
+        table[numpy.ndarray] = message._reduce_array
     if torch is not None and hasattr(torch, "multiprocessing"):
         table[torch.Tensor] = message._reduce_tensor
         table[torch.nn.Parameter] = message._reduce_parameter
@@ -157,8 +157,9 @@ def map_is_standard(types: list[type]) -> bool:
     module = sys.modules[_COLLATE_MODULE]
     registered = module.default_collate_fn_map
     standard = _standard_map(module)
-    if "numpy" in sys.modules and any(issubclass(kind, sys.modules["numpy"].ndarray) for kind in types):
-        types = [*types, sys.modules["torch"].Tensor]
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and any(issubclass(kind, numpy.ndarray) for kind in types):
+        types = [*types, sys.modules["torch"].Tensor]  # what default_collate makes of them first
     return all(_is_torchs(_entry(registered, kind), _entry(standard, kind)) for kind in types)
 
 
