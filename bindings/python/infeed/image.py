@@ -66,13 +66,13 @@ def decode_batch(
     """
     if transform is not None and (resize is not None or crop is not None):
         raise TypeError("give either transform, or resize and crop")
-    chain: list[Transform] = [ToLayout("HWC")]
+    chain: list[Transform] = []
     if resize is not None:
         chain.append(Resize(resize))
     if crop is not None:
         chain.append(CenterCrop(crop))
     options = {"orient": apply_exif_orientation, "allow_truncated": allow_truncated, "max_pixels": max_pixels}
-    transforms = compose(chain if transform is None else transform)
+    transforms = compose([*chain, ToLayout("HWC")] if transform is None else transform)
     return _decode(data, transforms, threads=threads, seed=seed, exact=exact, output=output, **options)
 
 

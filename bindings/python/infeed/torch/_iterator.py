@@ -296,6 +296,11 @@ class _Iterator(_MultiProcessingDataLoaderIter):
 
     # --- the end ---
 
+    @property
+    def usable(self) -> bool:
+        """Whether its workers can do another epoch."""
+        return not self._shutdown and self._broken is None
+
     def stats(self) -> dict[str, Any]:
         return self._exchange.stats()
 

@@ -94,7 +94,7 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
     def __iter__(self) -> Any:
         if not (self.persistent_workers and self.num_workers > 0):
             return self._get_iterator()
-        if self._iterator is None or self._iterator._shutdown:
+        if self._iterator is None or not self._iterator.usable:
             self._iterator = self._get_iterator()
         else:
             self._iterator._reset(self)
