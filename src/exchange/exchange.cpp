@@ -208,7 +208,7 @@ ExchangeMessage Exchange::take(std::uint64_t number) {
         "worker {} published task {} without memory of its own: its control block is damaged.", flight.worker, number));
   const std::size_t nbytes = bounded(result.nbytes);
   line.memory()->touch(result.extent, std::max<std::size_t>(nbytes, 1));
-  line.memory()->trim();
+  if (!state.options.keep_memory) line.memory()->trim();
   return state.lend(result.extent, nbytes);
 }
 

@@ -1,14 +1,13 @@
-"""Page-locked extents are written again only after an event of a later next(); here with stand-ins for events."""
+"""Page-locked extents are written again only after an event of a later next(); with stand-ins for events and CUDA."""
 
 import pytest
 import torch
-from infeed.torch import DataLoader
-from infeed.torch._pin import Retention
+from infeed.torch import DataLoader, _pin
 from loader_datasets import Squares
 
 
 class Stream:
-    """Hands out events that pass when the test says so."""
+    """Records events that pass when the test says so."""
 
     def __init__(self):
         self.events = []
@@ -19,55 +18,120 @@ class Stream:
 
 
 class Event:
-    done = False
+    passed = False
 
     def query(self):
-        return self.done
+        return self.passed
 
 
-class Extent:
-    """Adds itself to `home` when the last reference is gone."""
+class Lease:
+    """Notes in `home` that its extent may be written again."""
 
     def __init__(self, home):
         self.home = home
-        self.dropped = False
 
     def __del__(self):
         self.home.append(True)
 
 
+class Held:
+    """A retention with one lease, which `batch` holds too, as a user's tensors do."""
+
+    def __init__(self):
+        self.home = []
+        self.stream = Stream()
+        self.retention = _pin.Retention(self.stream.record)
+        self.batch = Lease(self.home)
+        self.retention.keep(self.batch)
+
+
 @pytest.fixture
 def held():
-    """(retention, stream, extent as the user sees it, where extents go home)"""
-    home, stream = [], Stream()
-    retention = Retention(lambda lease: lease.dropped, stream.record)
-    retention.keep(Extent(home))
-    return retention, stream, retention._lent[0], home
+    return Held()
 
 
-def test_a_held_batch_is_not_retained_by_events(held):
-    retention, stream, _, home = held
-    retention.next_batch()
-    assert (stream.events, home) == ([], [])
+def test_no_event_is_recorded_while_the_batch_is_held(held):
+    held.retention.next_batch()
+    assert (held.stream.events, held.home) == ([], [])
 
 
-def test_a_dropped_batch_waits_for_an_event_recorded_after_the_drop(held):
-    retention, stream, extent, home = held
-    extent.dropped = True
-    del extent
-    held[2].dropped = True
-    retention.next_batch()
-    retention.next_batch()
-    assert len(stream.events) == 1 and retention._leaving
+def test_a_dropped_batch_keeps_its_extent_until_a_later_event_has_passed(held):
+    held.batch = None
+    assert held.home == []
+    held.retention.next_batch()
+    held.retention.next_batch()
+    assert (len(held.stream.events), held.home) == (1, [])
 
 
 def test_the_extent_goes_home_once_the_event_has_passed(held):
-    retention, stream, extent, home = held
-    extent.dropped = True
-    retention.next_batch()
-    stream.events[0].done = True
-    retention.next_batch()
-    assert not retention._leaving and not retention._lent
+    held.batch = None
+    held.retention.next_batch()
+    held.stream.events[0].passed = True
+    held.retention.next_batch()
+    assert held.home == [True] and held.retention.is_empty
+
+
+class Runtime:
+    """The CUDA runtime's two calls, noted."""
+
+    def __init__(self):
+        self.calls = []
+
+    def cudaHostRegister(self, address, nbytes, flags):
+        self.calls.append(("lock", address, nbytes))
+        return 0
+
+    def cudaHostUnregister(self, address):
+        self.calls.append(("unlock", address))
+
+
+@pytest.fixture
+def page_lock(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "cudart", Runtime)
+    monkeypatch.setattr(torch.cuda, "check_error", lambda code: None)
+    return _pin.PageLock()
+
+
+def test_an_extent_is_locked_once_and_again_only_to_grow(page_lock):
+    for nbytes in (1, 4096, 4097):
+        page_lock.lock(1 << 20, nbytes)
+    page_lock.unlock()
+    base = 1 << 20
+    calls = [("lock", base, 4096), ("unlock", base), ("lock", base, 8192), ("unlock", base)]
+    assert page_lock._runtime.calls == calls
+
+
+def test_batches_of_a_pinning_iterator_lie_in_locked_memory_until_events_pass(monkeypatch):
+    stream, runtime = Stream(), Runtime()
+    accelerate(monkeypatch, stream, runtime)
+    iterator = iter(DataLoader(Squares(4), num_workers=1, pin_memory=True))
+    address = next(iterator).data_ptr()
+    next(iterator)
+    assert len(stream.events) == 1  # of the batch that was dropped at once
+    assert any(kind == "lock" and start <= address < start + size[0] for kind, start, *size in runtime.calls if size)
+    list(iterator)
+
+
+def accelerate(monkeypatch, stream, runtime):
+    """Makes torch say that a CUDA device is there, as far as a loader asks."""
+    device = torch.device("cuda")
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: device)
+    monkeypatch.setattr(torch.accelerator, "current_device_index", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "cudart", lambda: runtime)
+    monkeypatch.setattr(torch.cuda, "check_error", lambda code: None)
+    monkeypatch.setattr(_pin, "_record", stream.record)
+    monkeypatch.setattr(_pin, "pin_memory", lambda data, device: data)
+
+
+def test_an_error_while_pinning_reads_as_stocks(monkeypatch):
+    def fail(data, device):
+        raise ValueError("cannot pin")
+
+    accelerate(monkeypatch, Stream(), Runtime())
+    monkeypatch.setattr(_pin, "pin_memory", fail)
+    with pytest.raises(ValueError, match="Caught ValueError in pin memory thread for device 0"):
+        next(iter(DataLoader(Squares(4), num_workers=1, pin_memory=True)))
 
 
 @pytest.mark.skipif(torch.accelerator.is_available(), reason="an accelerator is there")

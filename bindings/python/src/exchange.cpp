@@ -203,10 +203,12 @@ void bind_consumer(nb::module_& module) {
                        "The consumer's end: tasks to workers, one message back for each. See docs/exchange.md.")
       .def(
           "__init__",
-          [](Exchange* self, int num_workers, int num_slots, std::uint64_t memory_limit, std::size_t extent_bytes) {
-            new (self) Exchange({num_workers, num_slots, memory_limit, extent_bytes});
+          [](Exchange* self, int num_workers, int num_slots, std::uint64_t memory_limit, std::size_t extent_bytes,
+             bool keep_memory) {
+            new (self) Exchange({num_workers, num_slots, memory_limit, extent_bytes, keep_memory});
           },
-          nb::arg("num_workers"), nb::arg("num_slots"), nb::arg("memory_limit") = 0, nb::arg("extent_bytes") = 0)
+          nb::arg("num_workers"), nb::arg("num_slots"), nb::arg("memory_limit") = 0, nb::arg("extent_bytes") = 0,
+          nb::arg("keep_memory") = false)
       .def("handle", &Exchange::handle)
       .def("post", &post, nb::arg("number"), nb::arg("worker"), nb::arg("task"),
            "Gives `worker` a task: a list of int, or bytes.\n\n"

@@ -27,6 +27,8 @@ struct ExchangeOptions {
   std::uint64_t memory_limit = 0;  ///< bytes of messages that may be held at once; 0: no limit
   /// The largest message. Default 4 GiB: addresses, not memory. Less where RLIMIT_AS or RLIMIT_FSIZE is low.
   std::size_t extent_bytes = 0;
+  /// Memory of idle extents is kept, not given back after a few messages: for a consumer that page-locks it.
+  bool keep_memory = false;
 };
 
 /// The sizes that both ends must agree on, and whom a worker serves.

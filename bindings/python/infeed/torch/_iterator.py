@@ -76,7 +76,8 @@ class _Iterator(_MultiProcessingDataLoaderIter):
         context = loader.multiprocessing_context or torch.multiprocessing
         num_slots = (self._prefetch_factor + 2) * self._num_workers  # two more each: an old task in hand, a resume
         self._owner = os.getpid()
-        self._exchange = Exchange(self._num_workers, num_slots, loader.memory_limit or 0)
+        limit = loader.memory_limit or 0
+        self._exchange = Exchange(self._num_workers, num_slots, limit, keep_memory=self._pin_memory)
         self._user_code = self._package_user_code(loader, context.get_start_method() == "fork")
         self._team = Team(context)
         self._workers = self._team.processes
@@ -320,6 +321,8 @@ class _Iterator(_MultiProcessingDataLoaderIter):
         finally:
             self._exchange.close()
             self._user_code.close()
+            if self._pinner is not None:
+                self._pinner.close()
 
     def _abandon(self) -> None:
         """In a forked child: workers and exchange are the parent's; this copy touches neither again."""

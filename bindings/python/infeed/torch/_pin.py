@@ -28,40 +28,39 @@ class Event(Protocol):
 
 
 class PageLock:
-    """Locks memory with the CUDA runtime, each extent as far as batches have reached. Unlocks all at `close`."""
+    """Locks memory for CUDA, each extent from its start as far as batches have reached."""
 
     def __init__(self) -> None:
         self._runtime = torch.cuda.cudart()
-        self._locked: dict[int, int] = {}  # address: bytes
+        self._locked: dict[int, int] = {}  # address of an extent: bytes locked
 
     def lock(self, address: int, nbytes: int) -> None:
-        begin = address - address % _PAGE
-        have = self._locked.get(begin, 0)
-        want = -(-(address + nbytes - begin) // _PAGE) * _PAGE
-        if want <= have:
+        have = self._locked.get(address, 0)
+        if nbytes <= have:
             return
         if have:
-            self._runtime.cudaHostUnregister(begin)
-        torch.cuda.check_error(self._runtime.cudaHostRegister(begin, want, 0))
-        self._locked[begin] = want
+            self._runtime.cudaHostUnregister(address)
+        want = -(-max(nbytes, 2 * have) // _PAGE) * _PAGE
+        torch.cuda.check_error(self._runtime.cudaHostRegister(address, want, 0))
+        self._locked[address] = want
 
-    def close(self) -> None:
+    def unlock(self) -> None:
         while self._locked:
             self._runtime.cudaHostUnregister(self._locked.popitem()[0])
 
 
 class Retention:
-    """Keeps extents of dropped batches until an event recorded after the drop has passed.
+    """Keeps the extents of dropped batches until an event that was recorded after the drop has passed.
 
-    `dropped(lease)` says whether only this object still holds the lease; `record()` makes an Event on the current
-    stream. `next_batch()` is called at the start of every next().
+    `record()` makes an event on the current stream; `next_batch()` is called at the start of every next().
     """
 
-    def __init__(self, dropped: Callable[[Any], bool], record: Callable[[], Event]) -> None:
-        self._dropped = dropped
+    def __init__(self, record: Callable[[], Event]) -> None:
         self._record = record
-        self._lent: list[Any] = []
+        self._lent: list[Any] = []  # leases; the user's tensors hold further references to them
         self._leaving: list[tuple[Event, list[Any]]] = []
+        probe = [object()]
+        self._only_here = sys.getrefcount(probe[0])
 
     def keep(self, lease: Any) -> None:
         self._lent.append(lease)
@@ -69,35 +68,61 @@ class Retention:
     def next_batch(self) -> None:
         while self._leaving and self._leaving[0][0].query():
             del self._leaving[0]
-        dropped = [lease for lease in self._lent if self._dropped(lease)]
+        lent = self._lent
+        dropped = [place for place in range(len(lent)) if sys.getrefcount(lent[place]) == self._only_here]
         if dropped:
-            self._lent = [lease for lease in self._lent if not any(lease is other for other in dropped)]
-            self._leaving.append((self._record(), dropped))
+            self._leaving.append((self._record(), [lent.pop(place) for place in reversed(dropped)]))
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._lent and not self._leaving
 
 
 class Pinner:
-    """What an iterator with pin_memory does to each batch. Errors read as PyTorch's from its pinning thread."""
+    """What an iterator with pin_memory does to each batch. Errors read as those of PyTorch's pinning thread.
+
+    On devices other than CUDA, and for private copies of messages, torch's own pin_memory copies.
+    """
+
+    _outliving: list[Pinner] = []  # of iterators that are gone while batches of theirs are held
 
     def __init__(self, device: str | None) -> None:
         self._device = device
         self._where = f"in pin memory thread for device {torch.accelerator.current_device_index()}"
         self._lock = PageLock() if device == "cuda" else None
-        self._retention = Retention(_only_retained, _record)
-        self.next_batch = self._retention.next_batch
+        self._retention = Retention(_record)
+
+    def next_batch(self) -> None:
+        self._retention.next_batch()
+        for pinner in list(self._outliving):
+            pinner._unlock_when_empty()
 
     def pin(self, lease: Any, data: Any) -> Any:
         try:
-            if self._lock is not None and lease.nbytes:
-                self._lock.lock(torch.frombuffer(lease, dtype=torch.uint8).data_ptr(), lease.nbytes)
-                self._retention.keep(lease)
+            if self._lock is not None:
+                self._lock_extent(lease)
             return pin_memory(data, self._device)
         except Exception:
             error = CaughtError.current(self._where)
         raise error.rebuild()
 
+    def _lock_extent(self, lease: Any) -> None:
+        address = torch.frombuffer(lease, dtype=torch.uint8).data_ptr()
+        if address % _PAGE == 0:  # else it is a private copy
+            self._lock.lock(address, lease.nbytes)
+            self._retention.keep(lease)
 
-def _only_retained(lease: Any) -> bool:
-    return sys.getrefcount(lease) <= _IDLE_REFERENCES
+    def close(self) -> None:
+        """The iterator is gone. Memory stays locked while batches are held; later calls of next_batch unlock it."""
+        if self._lock is not None:
+            self._outliving.append(self)
+            self._unlock_when_empty()
+
+    def _unlock_when_empty(self) -> None:
+        self._retention.next_batch()
+        if self._retention.is_empty:
+            self._lock.unlock()
+            self._outliving.remove(self)
 
 
 def _record() -> Event:
