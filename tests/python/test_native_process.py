@@ -49,6 +49,40 @@ sys.held = [next(iterator) for _ in range(5)]
     assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
 
 
+@pytest.mark.parametrize("kind", ["thread", "fork", "spawn"])
+def test_the_interpreter_ends_while_a_daemon_thread_waits(kind):
+    done = run(f"""
+import threading, infeed
+dataset = infeed.datasets.Synthetic(4, {{"index": "int64"}}, cost_us=300_000)
+loader = infeed.Loader(dataset, 4, num_workers=1, worker_kind="{kind}")
+waiting = threading.Event()
+def wait():
+    iterator = iter(loader)
+    waiting.set()
+    try:
+        next(iterator)
+    except infeed.Error:
+        pass
+threading.Thread(target=wait, daemon=True).start()
+waiting.wait()
+""")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_signal_handler_may_close_the_loader_that_waits():
+    loader = infeed.Loader(Synthetic(4, {"index": "int64"}, **ENDLESS), 2, num_workers=1, worker_kind="fork")
+    iterator = iter(loader)
+    before = signal.signal(signal.SIGUSR1, lambda *_: loader.close())
+    try:
+        timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGUSR1))
+        timer.start()
+        with pytest.raises(infeed.Error, match="closed"):
+            next(iterator)
+        timer.join()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
 @pytest.mark.parametrize("kind", ["fork", "spawn"])
 def test_ctrl_c_leaves_a_wait_for_a_worker(kind):
     with infeed.Loader(Synthetic(4, {"index": "int64"}, **ENDLESS), 2, num_workers=2, worker_kind=kind) as loader:

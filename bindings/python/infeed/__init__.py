@@ -30,10 +30,23 @@ if TYPE_CHECKING:
     from infeed.loader import Loader
 
 _MODULES = ("collates", "datasets", "errors", "image", "loader", "samplers", "torch", "transforms")
-_ERRORS = ("ConfigError", "DataError", "DecodeError", "DeviceError", "Error", "IndexError", "MemoryError")
-_ERRORS += ("StateError", "TimeoutError", "WorkerError")
-_HOMES = {"Array": "_native", "Batch": "batch", "BatchTuple": "batch", "Loader": "loader", "__version__": "_native"}
-_HOMES |= dict.fromkeys(_ERRORS, "errors")
+_HOMES = {
+    "Array": "_native",
+    "Batch": "batch",
+    "BatchTuple": "batch",
+    "ConfigError": "errors",
+    "DataError": "errors",
+    "DecodeError": "errors",
+    "DeviceError": "errors",
+    "Error": "errors",
+    "IndexError": "errors",
+    "Loader": "loader",
+    "MemoryError": "errors",
+    "StateError": "errors",
+    "TimeoutError": "errors",
+    "WorkerError": "errors",
+    "__version__": "_native",
+}
 
 __all__ = [
     "Array",

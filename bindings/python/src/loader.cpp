@@ -4,6 +4,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <chrono>
+
 #include "dataset.h"
 #include "infeed/base/error.h"
 
@@ -11,6 +13,9 @@ namespace infeed::python {
 namespace {
 
 using Unlocked = nb::gil_scoped_release;
+
+constexpr std::chrono::seconds kLongestGoodbye{5};
+thread_local int t_inside = 0;  // calls of next() on this thread's stack
 
 // Python's signal handlers run on the main thread only, and only when they are asked to.
 void look_at_signals() {
@@ -81,11 +86,32 @@ PythonLoader::PythonLoader(nb::object source, LoaderOptions options, BatchFactor
 void PythonLoader::close() noexcept {
   *closing_ = true;
   const Unlocked unlocked;
+  wait_until_idle();
   std::shared_ptr<Loader> last;
   {
     const std::lock_guard lock(mutex_);
     last = std::move(loader_);
   }
+}
+
+// Not for a signal handler, or a sampler, that closes the loader in whose next() it runs.
+void PythonLoader::wait_until_idle() noexcept {
+  if (t_inside > 0) return;
+  std::unique_lock lock(mutex_);
+  idle_.wait_for(lock, kLongestGoodbye, [this] { return inside_ == 0; });
+}
+
+PythonLoader::Inside::Inside(PythonLoader& loader) : loader_(loader) {
+  ++t_inside;
+  const std::lock_guard lock(loader_.mutex_);
+  ++loader_.inside_;
+}
+
+PythonLoader::Inside::~Inside() {
+  --t_inside;
+  const std::lock_guard lock(loader_.mutex_);
+  --loader_.inside_;
+  loader_.idle_.notify_all();
 }
 
 std::shared_ptr<Loader> PythonLoader::open() const {
@@ -99,6 +125,7 @@ std::optional<nb::object> PythonLoader::next(std::uint64_t number, bool first) {
     throw ConfigError(
         "a newer iterator of this loader took over. A loader gives one epoch at a time: make another "
         "loader to iterate twice at once.");
+  const Inside inside(*this);
   std::optional<Batch> batch;
   {
     std::shared_ptr<Loader> loader = open();

@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -53,7 +54,8 @@ class PythonLoader {
   PythonLoader(const PythonLoader&) = delete;
   PythonLoader& operator=(const PythonLoader&) = delete;
 
-  /// Stops the workers and frees what is not held. Idempotent.
+  /// Stops the workers and frees what is not held. Waits, some seconds at most, until a next() on another thread is back
+  /// in Python: at the interpreter's end a thread must not be left in C++. Idempotent.
   void close() noexcept;
   /// Throws ConfigError after close().
   [[nodiscard]] std::shared_ptr<Loader> open() const;
@@ -64,13 +66,28 @@ class PythonLoader {
   [[nodiscard]] std::optional<nb::object> next(std::uint64_t number, bool first);
 
  private:
+  /// A thread in next(), until it is back in Python.
+  class Inside {
+   public:
+    explicit Inside(PythonLoader& loader);
+    ~Inside();
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    PythonLoader& loader_;
+  };
+
   [[nodiscard]] static std::optional<Batch> draw(Loader& loader, bool first);
+  void wait_until_idle() noexcept;
 
   nb::object source_;
   BatchFactory batches_;
   std::shared_ptr<std::atomic<bool>> closing_;
-  mutable std::mutex mutex_;  ///< loader_ itself
+  mutable std::mutex mutex_;  ///< loader_ itself, inside_; never held where the GIL is waited for
   std::shared_ptr<Loader> loader_;
+  int inside_ = 0;
+  std::condition_variable idle_;
   std::atomic<std::uint64_t> iterators_{0};
 };
 
