@@ -1,4 +1,4 @@
-"""Datasets and functions that the loader tests share; at the top level of a module, so that spawned workers find them."""
+"""Datasets and functions that loader tests share; in a module of their own, so that spawned workers find them."""
 
 from __future__ import annotations
 

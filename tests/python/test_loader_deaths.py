@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import traceback
 
 import pytest
@@ -24,6 +25,33 @@ def test_a_killed_worker_is_named_with_its_signal():
 @pytest.mark.parametrize(("action", "code"), [(exit_seven, 7), (exit_quietly, 0)])
 def test_a_worker_that_exits_is_named_with_its_code(action, code):
     assert f"exited unexpectedly with exit code {code}" in chain_of(FailsAt(3, action))
+
+
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE])
+def test_a_fatal_signal_prints_one_line(number, capfd):
+    text = chain_of(FailsAt(3, lambda index: os.kill(os.getpid(), number)))
+    assert f"is killed by signal: {signal.strsignal(number)}" in text
+    assert ("out of shared memory" in text) == (number == signal.SIGBUS)
+    lines = capfd.readouterr().err.splitlines()
+    assert len(lines) == 1 and lines[0].startswith("ERROR: Unexpected ")
+
+
+def test_a_worker_that_another_process_terminates_is_reported():
+    iterator = iter(DataLoader(FailsAt(2, sleep_long), num_workers=1))
+    next(iterator)
+    subprocess.run(["kill", "-TERM", str(iterator._workers[0].pid)], check=True)
+    with pytest.raises(RuntimeError, match="exited unexpectedly") as caught:
+        list(iterator)
+    assert "is killed by signal: Terminated" in str(caught.value.__cause__)
+
+
+def test_terminate_ends_a_worker_with_code_zero():
+    iterator = iter(DataLoader(FailsAt(0, sleep_long), num_workers=1))
+    while iterator._exchange.sample_in_hand(0)[1] != 0:
+        os.sched_yield()
+    iterator._workers[0].terminate()
+    iterator._workers[0].join(60)
+    assert iterator._workers[0].exitcode == 0
 
 
 def test_a_death_is_told_with_the_sample_in_hand():

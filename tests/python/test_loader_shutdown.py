@@ -124,5 +124,7 @@ def test_workers_die_with_a_killed_parent():
 
 
 def test_a_failing_iter_prints_nothing_else():
-    program = "\n    try: iter(DataLoader(Squares(), num_workers=1, prefetch_factor=0))\n    except AssertionError: pass"
+    program = (
+        "\n    try: iter(DataLoader(Squares(), num_workers=1, prefetch_factor=0))\n    except AssertionError: pass"
+    )
     assert run(program).stderr == ""

@@ -1,10 +1,10 @@
 """How workers start: start methods, what crosses, and what a worker imports."""
 
+import multiprocessing
 import random
 import subprocess
 import sys
 
-import multiprocessing
 import numpy as np
 import pytest
 import torch
@@ -74,7 +74,9 @@ def test_queues_and_events_in_a_dataset_cross_to_spawned_workers():
 @pytest.mark.parametrize("defined", ["main", "elsewhere"])
 def test_the_main_module_runs_again_only_if_the_dataset_needs_it(tmp_path, defined):
     script = tmp_path / "script.py"
-    script.write_text(SCRIPT.format(folder=__file__.rpartition("/")[0], dataset={"main": "Mine", "elsewhere": "Lean"}[defined]))
+    script.write_text(
+        SCRIPT.format(folder=__file__.rpartition("/")[0], dataset={"main": "Mine", "elsewhere": "Lean"}[defined])
+    )
     out = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=100)
     assert out.stdout.count("main runs") == {"main": 2, "elsewhere": 1}[defined], out.stderr
 
@@ -88,7 +90,8 @@ class Mine(Lean):
     pass
 if __name__ == "__main__":
     from infeed.torch import DataLoader
-    next(iter(DataLoader({dataset}(), batch_size=None, num_workers=1, multiprocessing_context="spawn", collate_fn=list)))
+    options = {{"batch_size": None, "num_workers": 1, "multiprocessing_context": "spawn", "collate_fn": list}}
+    next(iter(DataLoader({dataset}(), **options)))
 """
 
 

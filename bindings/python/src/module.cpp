@@ -8,6 +8,7 @@ namespace infeed::python {
 
 void bind_exchange(nanobind::module_& module);
 void bind_message(nanobind::module_& module);
+void bind_signals(nanobind::module_& module);
 void bind_errors(nanobind::module_& module);
 void bind_array(nanobind::module_& module);
 void bind_transform(nanobind::module_& module);
@@ -27,6 +28,7 @@ NB_MODULE(_native, module) {
   module.attr("__version__") = infeed::version();
   infeed::python::bind_exchange(module);
   infeed::python::bind_message(module);
+  infeed::python::bind_signals(module);
   infeed::python::bind_errors(module);
   infeed::python::bind_array(module);
   infeed::python::bind_transform(module);

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from infeed import _codec
-from infeed._native import WorkerPort
+from infeed._native import WorkerPort, handle_worker_signals
 from infeed._worker.errors import CaughtError
 from infeed._worker.fetchers import ENDED
 from infeed._worker.imports import when_imported
@@ -44,7 +44,7 @@ class Worker:
         self.message: _codec.Message | None = None
         self.failure: CaughtError | None = None
         self.leaving = False
-        _prepare_process()
+        _prepare_process(start.consumer)
         seed_everything(start.base_seed, start.worker)
         self._load()
 
@@ -133,15 +133,8 @@ class Worker:
             self.failure = CaughtError.current(self.where)
 
 
-def _prepare_process() -> None:
-    """Name, fatal-signal messages and one torch thread, of torch only as far as it is imported."""
+def _prepare_process(consumer: int) -> None:
+    handle_worker_signals(consumer)
     with contextlib.suppress(OSError), open("/proc/self/comm", "w") as name:
         name.write("pt_data_worker")
-    when_imported("torch", _prepare_torch)
-
-
-def _prepare_torch(torch: ModuleType) -> None:
-    torch._C._set_worker_signal_handlers()
-    torch.set_num_threads(1)
-
-
+    when_imported("torch", lambda torch: torch.set_num_threads(1))

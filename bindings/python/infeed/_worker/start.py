@@ -104,7 +104,7 @@ class _CarriedDescriptor:
 
 
 class _DescriptorCarrier:
-    """Takes the part of the process being spawned while the objects are pickled: reducers ask it to pass descriptors."""
+    """Stands in for the process being spawned while the objects are pickled: reducers ask it to pass descriptors."""
 
     DupFd = _CarriedDescriptor
 
@@ -126,6 +126,7 @@ class Start:
 
     worker: int
     num_workers: int
+    consumer: int  # its pid
     handle: Any  # ExchangeHandle
     base_seed: int
     iterable: bool

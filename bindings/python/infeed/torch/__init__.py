@@ -1,7 +1,4 @@
-"""PyTorch's data loading on infeed's engine: change the import, keep the rest.
-
-    from infeed.torch import DataLoader
-"""
+"""PyTorch's data loading on infeed's engine: `from infeed.torch import DataLoader`, and the rest stays as it is."""
 
 from torch.utils.data import get_worker_info
 

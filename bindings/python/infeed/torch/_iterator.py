@@ -107,6 +107,7 @@ class _Iterator(_MultiProcessingDataLoaderIter):
         return Start(
             worker=worker,
             num_workers=self._num_workers,
+            consumer=self._owner,
             handle=self._exchange.handle(),
             base_seed=self._base_seed,
             iterable=self._iterable,
@@ -167,9 +168,7 @@ class _Iterator(_MultiProcessingDataLoaderIter):
         for _ in range(self._num_workers):
             worker = self._turn
             self._turn = (worker + 1) % self._num_workers
-            if self._active[worker] and (
-                self._in_order or self._in_flight[worker] < most // sum(self._active)
-            ):
+            if self._active[worker] and (self._in_order or self._in_flight[worker] < most // sum(self._active)):
                 return worker
         return None
 
