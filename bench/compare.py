@@ -73,9 +73,10 @@ def plan(options: argparse.Namespace) -> list[Entry]:
     ]
 
 
-def set_up() -> None:
+def set_up(peers: list[str]) -> None:
     """Installs the peers; where that fails, what is there must do."""
-    if subprocess.run([contest.ROOT / "bench/peers/setup.sh"], check=False).returncode != 0:
+    command = [contest.ROOT / "bench/peers/setup.sh", *(["ffcv"] if "FFCV" in peers else [])]
+    if subprocess.run(command, check=False).returncode != 0:
         print("Going on with the peers that are installed.", file=sys.stderr)
 
 
@@ -131,7 +132,7 @@ def table(rows: list[dict[str, Any]]) -> str:
 def main() -> int:
     options = parse()
     if not options.no_setup and (options.peers != ["torch"] or data.has_images(options.work)):
-        set_up()
+        set_up(options.peers)
     try:
         data.provide(options.work, options.data)
     except Unmeasured as error:

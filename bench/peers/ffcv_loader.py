@@ -33,8 +33,7 @@ class Pictures:
 def make(work: str, workers: int, batch_size: int, data: Path, variant: str = "") -> Iterator[tuple]:
     path = data / "train.beton"
     if not path.exists():
-        fields = {"image": RGBImageField(write_mode="jpg", jpeg_quality=90), "label": IntField()}
-        DatasetWriter(str(path), fields, num_workers=workers).from_indexed_dataset(Pictures(data))
+        write(path, data)
     loader = Loader(
         str(path),
         batch_size=batch_size,
@@ -46,6 +45,14 @@ def make(work: str, workers: int, batch_size: int, data: Path, variant: str = ""
     )
     while True:
         yield from loader
+
+
+def write(path: Path, data: Path) -> None:
+    """Takes a minute; half a file would be taken for a whole one."""
+    fields = {"image": RGBImageField(write_mode="jpg", jpeg_quality=90), "label": IntField()}
+    unfinished = path.with_suffix(".part")
+    DatasetWriter(str(unfinished), fields, num_workers=2).from_indexed_dataset(Pictures(data))
+    unfinished.rename(path)
 
 
 def steps(work: str) -> list[Any]:

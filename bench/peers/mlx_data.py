@@ -1,4 +1,4 @@
-"""mlx-data: streams over C++ threads, whole decoding, bilinear without antialiasing."""
+"""mlx-data: streams over C++ threads; pictures are decoded whole."""
 
 from collections.abc import Iterator
 from pathlib import Path
