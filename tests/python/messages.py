@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import torch
-
 from infeed import _codec
 
 Point = namedtuple("Point", "x y")

@@ -11,11 +11,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from infeed import _codec
 from messages import Dataset, Point, assert_same, fetched, tensors_of
 from torch.utils.data import default_collate
 from torch.utils.data._utils import collate as torch_collate
-
-from infeed import _codec
 
 DTYPES = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint16, torch.uint32, torch.uint64, torch.bool,
           torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64, torch.complex128, torch.float8_e5m2]  # fmt: skip
@@ -86,7 +85,7 @@ makers = st.recursive(leaves, containers, max_leaves=6)
 def outcome(collate: Any, samples: Any) -> Any:
     try:
         return collate(samples)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001
         return type(error), str(error)
 
 
