@@ -21,7 +21,7 @@ _ALIGNMENT = 64  # of out-of-band buffers in the memfd
 class UserCode:
     """Dataset, collate_fn and worker_init_fn, as the consumer holds them: for workers that are forked."""
 
-    names_main = False
+    lean = False  # whether a process that is started for it can do without the program's main module
 
     def __init__(self, *objects: Any) -> None:
         self.objects = objects
@@ -54,7 +54,7 @@ class PickledUserCode:
             context.set_spawning_popen(None)
         self._descriptors = carrier.descriptors
         code = stream.getvalue()
-        self.names_main = b"_main__" in code  # also __mp_main__, its name in a spawned process
+        self.lean = b"_main__" not in code  # also __mp_main__, its name in a spawned process
         self._spans: list[tuple[int, int]] = []
         self._descriptors.append(os.memfd_create("infeed-dataset", os.MFD_CLOEXEC))
         self._write([memoryview(code), *(buffer.raw() for buffer in buffers)])

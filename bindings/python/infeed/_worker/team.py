@@ -49,8 +49,8 @@ class Team:
         """Starts the next worker, or again one whose death has been noticed."""
         worker = start.worker
         process = self._context.Process(target=run, args=(start,), daemon=True)
-        lean = contextlib.nullcontext() if start.user_code.names_main else without_main_module()
-        with lean, WorkerFork(), pickle_errors_explained():
+        preparation = without_main_module() if start.user_code.lean else contextlib.nullcontext()
+        with preparation, WorkerFork(), pickle_errors_explained():
             process.start()
         if worker == len(self.processes):
             self.processes.append(process)

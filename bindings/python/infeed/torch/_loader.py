@@ -18,7 +18,8 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
     """`torch.utils.data.DataLoader`: same arguments, order, values, seeds and errors. What it adds:
 
     Args:
-        memory_limit: Bytes that batches, being made, waiting or held, may take together. Default None: no limit.
+        memory_limit: Bytes of batches that may be held at once; next() raises MemoryError for one that would exceed
+            it, and may be called again. Default None: no limit.
         max_restarts: Dead workers of a map-style loader that are replaced before their death is an error. Default 0.
             The batches a dead worker had not finished are made again: user code runs twice for them.
         order: "strict" is `in_order=True`, the default; "ready" is `in_order=False`: batches as they come.
