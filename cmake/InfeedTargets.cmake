@@ -29,6 +29,18 @@ if(INFEED_SANITIZE)
   target_link_options(infeed_settings INTERFACE -fsanitize=${INFEED_SANITIZE})
 endif()
 
+# Off, every source shows that it includes what it needs; on, most of a sanitized build's parsing is saved.
+option(INFEED_PRECOMPILE "Precompile the headers that most sources include" OFF)
+set(INFEED_PRECOMPILED <algorithm> <array> <atomic> <chrono> <cstdint> <cstring> <functional> <memory> <mutex> <optional> <span>
+  <string> <string_view> <utility> <vector> <fmt/format.h> <fmt/ranges.h>)
+
+# infeed_precompile(target) lets its sources begin with those headers, which infeed_pch compiles once (src/CMakeLists.txt).
+function(infeed_precompile target)
+  if(TARGET infeed_pch)
+    target_precompile_headers(${target} REUSE_FROM infeed_pch)
+  endif()
+endfunction()
+
 # infeed_layer(ring DEPENDS memory LINK PkgConfig::x SOURCES doorbell.cpp ...) makes the static library infeed_ring of one folder
 # of src/. A layer sees only what it depends on; the shared library takes all of them whole.
 function(infeed_layer name)
@@ -39,4 +51,5 @@ function(infeed_layer name)
     target_link_libraries(infeed_${name} PUBLIC infeed_${layer})
   endforeach()
   target_link_libraries(infeed_${name} PRIVATE ${arg_LINK})
+  infeed_precompile(infeed_${name})
 endfunction()
