@@ -4,8 +4,7 @@ namespace infeed {
 namespace {
 
 constexpr int kRunOf16 = 0xF0;
-constexpr int kNoSuchCode = 128;  // coefficients: beyond any block
-constexpr int kFurthest = 62 + 16;
+constexpr int kBroken = 64;  // coefficients: one too many
 
 // Where the k-th coefficient of the zigzag order lies; from 64 on: in the sink.
 constexpr std::uint8_t kZigzag[64 + 32] = {
@@ -48,11 +47,15 @@ BlockEnd decode_block(BitReader& in, const DcTable& dc_table, const AcTable& ac_
       }
       LongCodes::Found code{look.symbol, look.bits0};
       if (code.length == 0) code = find_code(reader.bits, ac_table.codes);
+      if (code.length == 0) {
+        k = kBroken;
+        return true;
+      }
       const int size = code.symbol & 15;
       reader.skip(static_cast<unsigned>(code.length));
       if (size == 0 && code.symbol != kRunOf16) return true;
-      k += code.length == 0 ? kNoSuchCode : (code.symbol >> 4) + 1;
-      if (size != 0 && k <= kFurthest) {
+      k += (code.symbol >> 4) + 1;
+      if (size != 0) {
         block.values[kZigzag[k]] = static_cast<std::int16_t>(extend(reader.peek(size), size));
         reader.skip(static_cast<unsigned>(size));
       }

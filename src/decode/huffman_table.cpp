@@ -19,7 +19,7 @@ bool fill_codes(const HuffmanSpec& spec, LongCodes& codes) {
     codes.offset[at] = symbol - static_cast<std::int32_t>(code);
     code += count;
     symbol += static_cast<std::int32_t>(count);
-    if (code > (std::uint32_t{1} << length) || symbol > 256) return false;
+    if (code >= (std::uint32_t{1} << length) || symbol > 256) return false;  // a code of ones alone is none
     codes.end[at] = code << (16 - length);
     code <<= 1;
   }

@@ -88,6 +88,16 @@ TEST(BaselineDecoderTest, RefusesAScanWithStrayMarkersOrWrongRestarts) {
   EXPECT_FALSE(decode_alone(file));
 }
 
+// Of the tables' codes only some exist: those that do not may stand at a block's end.
+TEST(BaselineDecoderTest, LeavesACodeThatDoesNotExistToLibjpeg) {
+  Bytes file = make_jpeg(with_luma({1, 1}));
+  const std::size_t scan = testing::find_segment(file, 0xDA) + 14;  // FF DA, length 12, its payload
+  const std::byte ones[] = {std::byte{0xFF}, std::byte{0},    std::byte{0xFF},
+                            std::byte{0},    std::byte{0xFF}, std::byte{0}};
+  std::copy(std::begin(ones), std::end(ones), file.begin() + static_cast<std::ptrdiff_t>(scan) + 40);
+  EXPECT_FALSE(decode_alone(file));
+}
+
 /// A window, or the error's text.
 std::string outcome(JpegSource& source, const Bytes& file, const DecodeOptions& options) {
   try {
