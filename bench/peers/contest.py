@@ -72,6 +72,11 @@ def interpreter() -> Path:
     return peers if peers.is_file() else Path(sys.executable)
 
 
+def package() -> Path:
+    """Where the build leaves `infeed`; PYTHONPATH goes before it."""
+    return ROOT / "build/release/python"
+
+
 def command(entry: Entry, seconds: float, data: Path) -> list[str]:
     """Raises Unmeasured where the program is not built."""
     loader = LOADERS[entry.loader]
@@ -96,7 +101,7 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
 def measure(entry: Entry, seconds: float, data: Path) -> dict[str, float]:
     """Raises Unmeasured where the loader fails, or does not end in time: then it is killed."""
     limit = _START_LIMIT_S + 3 * seconds
-    path = os.pathsep.join(filter(None, (str(ROOT / "bench"), os.environ.get("PYTHONPATH"))))
+    path = os.pathsep.join(filter(None, (str(ROOT / "bench"), os.environ.get("PYTHONPATH"), str(package()))))
     # Two OpenMP threads for all alike; TensorFlow without its log.
     environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "2", "TF_CPP_MIN_LOG_LEVEL": "3"}
     words = command(entry, seconds, data)
