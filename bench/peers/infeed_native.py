@@ -39,7 +39,7 @@ def make(work: str, workers: int, batch_size: int, data: Path, variant: str = "f
     loader = infeed.Loader(
         dataset,
         batch_size=batch_size,
-        sampler=samplers.RandomSampler(len(dataset), num_samples=num_samples),
+        sampler=samplers.RandomSampler(len(dataset), replacement=work == "W3", num_samples=num_samples),
         num_workers=workers,
         worker_kind=variant if workers else "inline",
         drop_last=True,
