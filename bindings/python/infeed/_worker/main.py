@@ -44,6 +44,7 @@ class Worker:
         self.message: _codec.Message | None = None
         self.failure: CaughtError | None = None
         self.leaving = False
+        self.wants_state = False  # of the task in hand
         _prepare_process(start.consumer)
         seed_everything(start.base_seed, start.worker)
         self._load()
@@ -100,29 +101,38 @@ class Worker:
             error = CaughtError.current(self.where)
         finally:
             self.message = None
-        return _codec.Message(self.port.memory()).finish(ERROR, error, None)
+        return _codec.Message(self.port.memory()).finish(ERROR, error, self._state_after_error())
+
+    def _state_after_error(self) -> Any:
+        """A failed sample may have moved the dataset on."""
+        if not self.wants_state:
+            return None
+        try:
+            return self.fetcher.state()
+        except Exception:  # likely the error itself
+            return None
 
     def _perform(self, task: list[int] | bytes) -> tuple[int, Any, Any]:
         if type(task) is list:
-            indices = task if self.start.auto_collation and not self.start.iterable else task[0]
-            return self._fetch(indices, self.start.reports_state)
-        operation, payload, wants_state = pickle.loads(task)
+            self.wants_state = self.start.reports_state
+            return self._fetch(task if self.start.auto_collation and not self.start.iterable else task[0])
+        operation, payload, self.wants_state = pickle.loads(task)
         if operation == FETCH:
-            return self._fetch(payload, wants_state)
+            return self._fetch(payload)
         if operation == RESUME:
             self._resume(payload)
-        if not wants_state:
+        if not self.wants_state:
             return DONE, None, None
         return (DONE, None, self.fetcher.state()) if self.failure is None else (ERROR, self.failure, None)
 
-    def _fetch(self, task: Any, wants_state: bool) -> tuple[int, Any, Any]:
+    def _fetch(self, task: Any) -> tuple[int, Any, Any]:
         if self.failure is not None:
             return ERROR, self.failure, None
         data = self.fetcher.fetch(self.message, task)
         if data is ENDED:
             self.leaving = not self.start.persistent
             return END, None, self.fetcher.state()
-        return BATCH, data, self.fetcher.state() if wants_state else None
+        return BATCH, data, self.fetcher.state() if self.wants_state else None
 
     def _resume(self, shared_seed: int | None) -> None:
         try:

@@ -43,10 +43,12 @@ class _Iterator(_MultiProcessingDataLoaderIter):
     Tasks are numbered through the iterator's life and handed to workers in turn, `prefetch_factor` to each ahead of
     the batch that next() returns. `_tasks` maps the number of each task without a delivered reply to its worker.
 
-    For subclasses that keep a state: `_make_start`, `_resume_task`, `_fetch_task`, `_post_next`, `_received`.
+    For subclasses that keep a state: `_make_start`, `_begin_epoch`, `_wants_state`, `_posted`, `_received`,
+    `_delivered`, `_finish`.
     """
 
     _shutdown = True  # until there are workers
+    _reports_state = False  # whether workers send their states with every batch
     _broken: Callable[[], RuntimeError] | None = None  # makes the error of every further next()
 
     def __init__(self, loader: Any) -> None:
@@ -128,17 +130,15 @@ class _Iterator(_MultiProcessingDataLoaderIter):
         self._turn = 0  # the worker whose turn it is
         self._active = [True] * self._num_workers  # not at the end of its part of an iterable-style dataset
         self._in_flight = [0] * self._num_workers
-        if not first_iter:
-            for worker in range(self._num_workers):
-                task = self._resume_task(worker)
-                if task is not None:
-                    self._post(worker, pickle.dumps(task))
+        self._begin_epoch(first_iter)
         for _ in range(self._prefetch_factor * self._num_workers):
             self._post_next()
 
-    def _resume_task(self, worker: int) -> tuple[str, Any, bool] | None:
-        """(operation, payload, wants_state) that begins a persistent worker's next epoch; None: it needs no word."""
-        return (worker_main.RESUME, self._shared_seed, False) if self._iterable else None
+    def _begin_epoch(self, first_iter: bool) -> None:
+        """Called before the sampler is pulled. Tells persistent workers of a next epoch where that concerns them."""
+        if self._iterable and not first_iter:
+            for worker in range(self._num_workers):
+                self._post(worker, pickle.dumps((worker_main.RESUME, self._shared_seed, False)))
 
     def _post(self, worker: int, task: list[int] | bytes) -> int:
         number = self._next_number
@@ -156,12 +156,21 @@ class _Iterator(_MultiProcessingDataLoaderIter):
         worker = self._choose_worker()
         if worker is None:
             return
-        task = self._fetch_task(index)
+        wants_state = self._wants_state()
+        task = self._fetch_task(index, wants_state)
         try:
-            self._post(worker, task)
+            number = self._post(worker, task)
         except (TypeError, OverflowError):  # indices that are no 64-bit ints
-            self._post(worker, pickle.dumps((worker_main.FETCH, index, False)))
+            number = self._post(worker, pickle.dumps((worker_main.FETCH, index, wants_state)))
         self._in_flight[worker] += 1
+        self._posted(number, worker)
+
+    def _wants_state(self) -> bool:
+        """Whether the reply to the task that is about to be posted shall bring its worker's state."""
+        return False
+
+    def _posted(self, number: int, worker: int) -> None:
+        """Called once a batch's task is posted."""
 
     def _choose_worker(self) -> int | None:
         most = self._prefetch_factor * self._num_workers
@@ -172,15 +181,16 @@ class _Iterator(_MultiProcessingDataLoaderIter):
                 return worker
         return None
 
-    def _fetch_task(self, index: Any) -> list[int] | bytes:
+    def _fetch_task(self, index: Any, wants_state: bool) -> list[int] | bytes:
         """A task of plain ints where that says all, else a pickle."""
         if self._iterable:
-            return [len(index) if self._auto_collation else 1]
-        if not self._auto_collation and type(index) is int:
-            return [index]
-        if self._auto_collation and type(index) is list:
-            return index
-        return pickle.dumps((worker_main.FETCH, index, False))
+            index = len(index) if self._auto_collation else 1
+        if wants_state == self._reports_state:
+            if type(index) is list and self._auto_collation:
+                return index
+            if type(index) is int and (self._iterable or not self._auto_collation):
+                return [index]
+        return pickle.dumps((worker_main.FETCH, index, wants_state))
 
     # --- replies ---
 
@@ -204,6 +214,7 @@ class _Iterator(_MultiProcessingDataLoaderIter):
             if tag == _BATCH:
                 self._in_flight[worker] -= 1
                 self._post_next()
+                self._delivered(number, worker)
                 return data
             if tag == _ERROR:
                 self._in_flight[worker] -= 1
@@ -212,6 +223,7 @@ class _Iterator(_MultiProcessingDataLoaderIter):
             if tag == _END:
                 self._worker_ended(worker)
                 self._post_next()
+        self._finish()
         if not self._persistent_workers:
             self._shutdown_workers()
         raise StopIteration
@@ -240,6 +252,12 @@ class _Iterator(_MultiProcessingDataLoaderIter):
 
     def _received(self, number: int, worker: int, tag: int, extra: Any) -> None:
         """Called for every reply, before its worker gets more work. `extra`: what fetcher.state() gave, or None."""
+
+    def _delivered(self, number: int, worker: int) -> None:
+        """Called for every batch, just before next() returns it."""
+
+    def _finish(self) -> None:
+        """Called when an epoch's last batch has been delivered and next() was called again."""
 
     def _worker_ended(self, worker: int) -> None:
         """The worker's part of an iterable-style dataset is over: what it still has to do will not be done."""
