@@ -31,7 +31,6 @@ from infeed._worker.fetchers import DEFAULT_COLLATE, DEFAULT_CONVERT, stop_itera
 from infeed._worker.start import PickledUserCode, Start, UserCode
 from infeed._worker.team import Team, pickle_errors_explained
 from infeed.torch import _errors
-from infeed.torch._order import index_batches
 from infeed.torch._pin import Pinner
 
 _BATCH, _ERROR, _END = worker_main.BATCH, worker_main.ERROR, worker_main.END
@@ -128,7 +127,6 @@ class _Iterator(_MultiProcessingDataLoaderIter):
             self._exchange.cancel(number)
         self._tasks.clear()
         _BaseDataLoaderIter._reset(self, loader, first_iter)
-        self._sampler_iter = index_batches(self._index_sampler)
         self._turn = 0  # the worker whose turn it is
         self._active = [True] * self._num_workers  # not at the end of its part of an iterable-style dataset
         self._in_flight = [0] * self._num_workers

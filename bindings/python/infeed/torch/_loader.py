@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeVar
@@ -9,7 +10,9 @@ from typing import Any, Literal, TypeVar
 import torch.utils.data
 from torch.utils.data import Dataset, Sampler
 
-from infeed.torch._iterator import _Iterator, _SingleProcessIterator
+from infeed.torch._stateful_multi import MultiProgress, _StatefulIterator
+from infeed.torch._stateful_order import ReplayedOrder, SamplerOrder
+from infeed.torch._stateful_single import SingleProgress, _StatefulSingleIterator
 
 _T_co = TypeVar("_T_co", covariant=True)
 
@@ -23,7 +26,14 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         max_restarts: Dead workers of a map-style loader that are replaced before their death is an error. Default 0.
             The batches a dead worker had not finished are made again: user code runs twice for them.
         order: "strict" is `in_order=True`, the default; "ready" is `in_order=False`: batches as they come.
+
+    `state_dict()` gives the position in the epoch, `load_state_dict()` returns to it; see docs/python_state.md.
     """
+
+    snapshot_every_n_steps: int | None = 1
+    _order_type: type[SamplerOrder] = ReplayedOrder
+    _awaits_workers = False  # whether iter() waits until workers are ready
+    _keeps_iterator = False  # also where workers do not persist
 
     def __init__(
         self,
@@ -73,8 +83,11 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         self.max_restarts = max_restarts
         if order is not None:
             self.order = order
-        self._live: weakref.ref[_Iterator] | None = None
+        self._live: weakref.ref[_StatefulIterator] | None = None
         self._last_stats: dict[str, Any] = {}
+        self._progress: MultiProgress | SingleProgress | None = None  # of the latest iterator
+        self._next_state: dict[str, Any] | None = None  # for the next iterator to begin with
+        self._is_ahead = False  # state_dict() made the iterator that iter() is going to return
 
     @property
     def order(self) -> Literal["strict", "ready"]:
@@ -87,30 +100,76 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
 
     def stats(self) -> dict[str, Any]:
         """Counters of the live iterator, else of the last one that had workers; empty before the first."""
-        iterator = self._live() if self._live is not None else None
-        if iterator is not None and not iterator._shutdown:
-            return iterator.stats()
-        return dict(self._last_stats)
+        iterator = self._live_iterator()
+        return dict(self._last_stats) if iterator is None else iterator.stats()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the latest iterator stands, counted in the batches that next() returned.
+
+        Before the first iter() it makes the iterator, with its workers, that iter() then returns.
+        """
+        if self._progress is None:
+            self._iterator = self._get_iterator()
+            self._is_ahead = True
+        iterator = self._live_iterator()
+        if iterator is not None:
+            iterator.await_acks()
+        return self._progress.state_dict()
+
+    def load_state_dict(self, state_dict: dict[str, Any] | None) -> None:
+        """The next iter() continues from `state_dict`; from the start if that is empty or None.
+
+        The loader lets go of its current iterator, also of workers that persist.
+        """
+        self._iterator = self._live = self._progress = None
+        self._is_ahead = False
+        self._next_state = copy.deepcopy(state_dict) if state_dict else None
 
     def __iter__(self) -> Any:
-        if not (self.persistent_workers and self.num_workers > 0):
-            return self._get_iterator()
-        if self._iterator is None or not self._iterator.usable:
-            self._iterator = self._get_iterator()
-        else:
+        persistent = self.persistent_workers and self.num_workers > 0
+        if self._is_ahead:
+            self._is_ahead = False
+        elif persistent and self._iterator is not None and self._iterator.usable:
             self._iterator._reset(self)
-        return self._iterator
-
-    def _get_iterator(self) -> Any:
-        if self.num_workers == 0:
-            return _SingleProcessIterator(self)
-        self.check_worker_number_rationality()
-        iterator = _Iterator(self)
-        self._live = weakref.ref(iterator)
+        else:
+            self._iterator = None
+            self._iterator = self._get_iterator()
+        if self._iterator.progress.finished:  # resumed at the end of an epoch: this is the next
+            if persistent:
+                self._iterator._reset(self)
+            else:
+                self._iterator = self._get_iterator()
+        iterator = self._iterator
+        if not (persistent or self._keeps_iterator):
+            self._iterator = None
         return iterator
 
+    def _get_iterator(self) -> Any:
+        iterator: _StatefulSingleIterator | _StatefulIterator
+        state = self._next_state
+        with self._order_type.resuming(state is not None):
+            if self.num_workers == 0:
+                iterator = _StatefulSingleIterator(self, state)
+                self._live = None
+            else:
+                self.check_worker_number_rationality()
+                iterator = _StatefulIterator(self, state)
+                self._live = weakref.ref(iterator)
+        self._progress = iterator.progress
+        self._next_state = None
+        return iterator
+
+    def _live_iterator(self) -> _StatefulIterator | None:
+        """The latest iterator, while it has workers."""
+        iterator = self._live() if self._live is not None else None
+        return None if iterator is None or iterator._shutdown else iterator
+
+    def _make_order(self) -> SamplerOrder:
+        return self._order_type(self)
+
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_live": None}
+        iterator = self._iterator if self._live_iterator() is not None else None  # if it has workers, it refuses
+        return {**self.__dict__, "_iterator": iterator, "_live": None, "_progress": None, "_is_ahead": False}
 
 
 def _check_options(memory_limit: int | None, max_restarts: int, order: str | None, in_order: bool) -> None:

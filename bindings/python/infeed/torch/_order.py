@@ -15,9 +15,9 @@ from torch.utils.data import BatchSampler, RandomSampler
 from infeed.samplers import RandomSampler as NativeRandomSampler
 
 
-def index_batches(index_sampler: Any) -> Iterator[Any]:
-    """What iter(index_sampler) gives; draws its seed, as that does, when it is first pulled."""
-    return _shuffled(index_sampler) if _is_plain_shuffle(index_sampler) else iter(index_sampler)
+def index_batches(index_sampler: Any, iterator: Iterator[Any]) -> Iterator[Any]:
+    """What `iterator`, a fresh one over index_sampler, gives; draws its seed, as that does, when it is first pulled."""
+    return _shuffled(index_sampler) if _is_plain_shuffle(index_sampler) else iterator
 
 
 def _is_plain_shuffle(index_sampler: Any) -> bool:

@@ -1,0 +1,97 @@
+"""infeed.torch.StatefulDataLoader: torchdata's class, order and states with infeed's workers and transport behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, TypeVar
+
+import torch
+from torch.utils.data import Dataset, Sampler
+from torch.utils.data.dataloader import _DatasetKind
+
+from infeed.torch import samplers
+from infeed.torch._loader import DataLoader
+from infeed.torch._stateful_multi import warn_of_order
+from infeed.torch._stateful_order import SamplerOrder
+
+_T_co = TypeVar("_T_co", covariant=True)
+
+
+class StatefulDataLoader(DataLoader[_T_co]):
+    """`torchdata.stateful_dataloader.StatefulDataLoader`: same arguments, order, values, seeds, errors and states.
+
+    A checkpoint that either wrote is read by the other. Shuffled order for the same seed is torchdata's, which is not
+    that of `torch.utils.data.DataLoader`, and differs by num_workers.
+
+    Args:
+        snapshot_every_n_steps: Batches from one snapshot of the workers' states to the next. Default 1. More saves
+            time where states are large; a resume then makes up to that many batches again. 0 or None: only at the start.
+
+    The other arguments are those of `infeed.torch.DataLoader`.
+    """
+
+    _order_type = SamplerOrder
+    _awaits_workers = True
+    _keeps_iterator = True
+
+    def __init__(
+        self,
+        dataset: Dataset[_T_co],
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Sampler | Iterable | None = None,
+        batch_sampler: Sampler[list] | Iterable[list] | None = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[list], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: torch.Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+        snapshot_every_n_steps: int | None = 1,
+        memory_limit: int | None = None,
+        max_restarts: int = 0,
+        order: Literal["strict", "ready"] | None = None,
+    ) -> None:
+        super().__init__(
+            dataset,
+            batch_size=batch_size,
+            shuffle=shuffle,
+            sampler=sampler,
+            batch_sampler=batch_sampler,
+            num_workers=num_workers,
+            collate_fn=collate_fn,
+            pin_memory=pin_memory,
+            drop_last=drop_last,
+            timeout=timeout,
+            worker_init_fn=worker_init_fn,
+            multiprocessing_context=multiprocessing_context,
+            generator=generator,
+            prefetch_factor=prefetch_factor,
+            persistent_workers=persistent_workers,
+            pin_memory_device=pin_memory_device,
+            in_order=in_order,
+            memory_limit=memory_limit,
+            max_restarts=max_restarts,
+            order=order,
+        )
+        self.snapshot_every_n_steps = snapshot_every_n_steps
+        if num_workers > 0 and not self.in_order:
+            warn_of_order()
+        self._replace_samplers(
+            shuffles=bool(shuffle) and self._dataset_kind == _DatasetKind.Map,
+            batches=batch_sampler is None and batch_size is not None,
+        )
+
+    def _replace_samplers(self, shuffles: bool, batches: bool) -> None:
+        """Puts samplers with states in the place of torch's defaults. torch locks these attributes after construction."""
+        if shuffles:
+            self.__dict__["sampler"] = samplers.RandomSampler(self.dataset, generator=self.generator)
+        if batches:
+            self.__dict__["batch_sampler"] = samplers.BatchSampler(self.sampler, self.batch_size, self.drop_last)
