@@ -191,14 +191,13 @@ class Alarm(Exception):
 
 @pytest.fixture
 def alarm():
-    """SIGALRM, 50 ms from now, raises Alarm in the main thread."""
+    """50 ms after it is called SIGALRM raises Alarm in the main thread. Call it where Alarm is expected already."""
 
     def ring(*_: object) -> None:
         raise Alarm
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, 0.05)
-    yield
+    yield lambda: signal.setitimer(signal.ITIMER_REAL, 0.05)
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)
 
@@ -206,19 +205,23 @@ def alarm():
 def test_a_signal_ends_a_wait_without_limit(alone, alarm):
     alone[0].post(1, 0, [])
     with pytest.raises(Alarm):
+        alarm()
         alone[0].wait([1], [], None)
 
 
 def test_a_signal_ends_a_claim(alone, alarm):
     with pytest.raises(Alarm):
+        alarm()
         alone[1].claim(1e6)
 
 
 def test_ctrl_c_raises_keyboard_interrupt(alone):
     alone[0].post(1, 0, [])
-    threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+    timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
+        timer.start()
         alone[0].wait([1], [], None)
+    timer.join()
 
 
 def test_other_threads_run_while_one_waits(alone):

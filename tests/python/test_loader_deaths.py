@@ -45,12 +45,16 @@ def test_a_worker_that_another_process_terminates_is_reported():
     assert "is killed by signal: Terminated" in str(caught.value.__cause__)
 
 
+def wait_until_it_reads(iterator, index):
+    while iterator._exchange.sample_in_hand(0)[1] != index:
+        os.sched_yield()
+
+
 def test_terminate_ends_a_worker_with_code_zero():
     iterator = iter(DataLoader(FailsAt(0, sleep_long), num_workers=1))
-    while iterator._exchange.sample_in_hand(0)[1] != 0:
-        os.sched_yield()
+    wait_until_it_reads(iterator, 0)
     iterator._workers[0].terminate()
-    iterator._workers[0].join(60)
+    iterator._workers[0].join()
     assert iterator._workers[0].exitcode == 0
 
 
@@ -105,6 +109,7 @@ def test_restarts_are_counted():
 
 def test_a_late_batch_is_an_error_that_names_the_sample():
     iterator = iter(DataLoader(FailsAt(0, sleep_long), num_workers=1, timeout=0.2))
+    wait_until_it_reads(iterator, 0)
     with pytest.raises(RuntimeError, match=r"DataLoader timed out after 0\.2 seconds.*dataset index 0"):
         next(iterator)
     for worker in iterator._workers:
