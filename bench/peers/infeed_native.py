@@ -15,7 +15,7 @@ def images(work: str, data: Path) -> Any:
     if work == "W1a":
         steps = [transforms.RandomResizedCrop(224), transforms.RandomHorizontalFlip(), transforms.Normalize()]
     else:
-        steps = [transforms.Resize(256), transforms.CenterCrop(224)]
+        steps = [transforms.Resize(256), transforms.CenterCrop(224), transforms.ToLayout("HWC")]
     return datasets.ImageFolder(str(data / "train"), steps)
 
 
