@@ -205,5 +205,5 @@ def _replace_stack(module: Any, message_of: Callable[[], Message | None]) -> Non
         stacked = None if message is None else message.stack(batch)
         return torchs(batch, collate_fn_map=collate_fn_map) if stacked is None else stacked
 
-    collate_tensor_fn.in_place_of = torchs  # type: ignore[attr-defined]
+    collate_tensor_fn.in_place_of = torchs
     module.default_collate_fn_map[tensor_type] = collate_tensor_fn

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import sys
 import traceback
+from typing import Any
 
 
 class _Verbatim(str):
@@ -36,7 +37,7 @@ class CaughtError:
         """The exception to raise: of the original type if that can be made from one string, else a RuntimeError."""
         message = f"Caught {self.name} {self.where}.\nOriginal {self.text}"
         try:
-            kind = pickle.loads(self.type) if self.type is not None else RuntimeError
+            kind: Any = pickle.loads(self.type) if self.type is not None else RuntimeError
             if issubclass(kind, (StopIteration, StopAsyncIteration)):  # would end the consumer's loop in silence
                 return RuntimeError(message)
             if kind is KeyError:

@@ -6,6 +6,7 @@ import importlib.abc
 import sys
 from collections.abc import Callable
 from types import ModuleType
+from typing import Any
 
 Action = Callable[[ModuleType], None]
 
@@ -16,11 +17,11 @@ class _Watcher(importlib.abc.MetaPathFinder):
     def __init__(self) -> None:
         self.actions: dict[str, list[Action]] = {}
 
-    def find_spec(self, name, path=None, target=None):
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name not in self.actions:
             return None
         for finder in sys.meta_path:
-            spec = finder.find_spec(name, path, target) if finder is not self else None
+            spec: Any = finder.find_spec(name, path, target) if finder is not self else None
             if spec is not None:
                 break
         else:

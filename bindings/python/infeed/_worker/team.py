@@ -7,6 +7,7 @@ import os
 import select
 import time
 import warnings
+from collections.abc import Iterator
 from pickle import PicklingError
 from typing import Any
 
@@ -24,7 +25,7 @@ _PICKLE_WARNING = (
 
 
 @contextlib.contextmanager
-def pickle_errors_explained():
+def pickle_errors_explained() -> Iterator[None]:
     try:
         yield
     except (TypeError, AttributeError, PicklingError):

@@ -58,7 +58,7 @@ class MultiProgress:
         self.num_workers = iterator._num_workers
         self.in_order = iterator._in_order
         self.iterable = iterator._dataset_kind == _DatasetKind.Iterable
-        self.base_seed: int = iterator._base_seed
+        self.base_seed = int(iterator._base_seed)
 
     def begin(self, order: SamplerOrder, len_called: int | None, shared_seed: int | None) -> None:
         self.order = order

@@ -119,7 +119,7 @@ class RandomSamplerIterator(Iterator[int]):
 class BatchSampler(_TorchBatchSampler):
     """torch's BatchSampler with an iterator that can be saved, together with the sampler and the sampler's iterator."""
 
-    def __iter__(self) -> BatchSamplerIterator:  # type: ignore[override]
+    def __iter__(self) -> BatchSamplerIterator:
         return BatchSamplerIterator(self.sampler, self.batch_size, self.drop_last)
 
 
@@ -172,12 +172,12 @@ class BatchSamplerIterator(Iterator[list[int]]):
         return is_stateful(self.sampler) or (is_stateful(self.sampler_iter) and not own)
 
 
-class StatefulDistributedSampler(DistributedSampler):
+class StatefulDistributedSampler(DistributedSampler[Any]):
     """torch's DistributedSampler with a state, `yielded`. The epoch is not part of it: call set_epoch as ever."""
 
     def __init__(
         self,
-        dataset: Dataset,
+        dataset: Dataset[Any],
         num_replicas: int | None = None,
         rank: int | None = None,
         shuffle: bool = True,

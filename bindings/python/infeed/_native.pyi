@@ -1,0 +1,557 @@
+"""infeed's engine. Use it through the package infeed."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+class Lease:
+    """
+    A message's bytes, writable through the buffer protocol.
+
+    The memory goes home when the Lease and every view of it are gone, on any thread, also after
+    its exchange.
+    """
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def __len__(self) -> int: ...
+
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+class ExchangeHandle:
+    """
+    What a worker needs to attach. Forked workers get it as it is; it is picklable only
+    while multiprocessing spawns a process.
+    """
+
+    def __init__(self, arg0: object, arg1: object, arg2: int, arg3: int, arg4: int, arg5: int, arg6: int, /) -> None:
+        """For unpickling: two multiprocessing.reduction.DupFd, and the geometry."""
+
+    def __reduce__(self) -> tuple[Any, ...]: ...
+
+class Exchange:
+    """
+    The consumer's end: tasks to workers, one message back for each. See docs/exchange.md.
+    """
+
+    def __init__(self, num_workers: int, num_slots: int, memory_limit: int = 0, extent_bytes: int = 0, keep_memory: bool = False) -> None: ...
+
+    def handle(self) -> ExchangeHandle: ...
+
+    def post(self, number: int, worker: int, task: object) -> None:
+        """
+        Gives `worker` a task: a list of int, or bytes.
+
+        Raises TypeError or OverflowError for anything but ints of 64 bits, RuntimeError where no slot is free.
+        """
+
+    def wait(self, numbers: Sequence[int], death_fds: Sequence[int], timeout: float | None) -> int:
+        """
+        Waits, at most `timeout` seconds (None: for ever), until one of `numbers` is ready: its place in the list.
+
+        -1: nothing within the time. -2 - i: death_fds[i] is readable, and no number is ready.
+        """
+
+    def ready(self, number: int) -> bool: ...
+
+    def take(self, number: int) -> Lease:
+        """
+        The message of a ready task. MemoryError where it would exceed memory_limit.
+        """
+
+    def bury(self, worker: int) -> list[int]:
+        """
+        After `worker` is surely dead: its tasks wait for its replacement. The numbers of the unfinished ones.
+        """
+
+    def cancel(self, number: int) -> None:
+        """Drops a task; its memory comes home by itself."""
+
+    def stop(self) -> None:
+        """The workers see port.stopping and leave."""
+
+    def close(self) -> None:
+        """Stops, and lets go of the memory. Idempotent; leases stay valid."""
+
+    @property
+    def held(self) -> int: ...
+
+    @property
+    def max_task_words(self) -> int: ...
+
+    def sample_in_hand(self, worker: int) -> tuple[int, int]: ...
+
+    def stats(self) -> dict: ...
+
+class WorkerPort:
+    """
+    A worker's end. In another process than the consumer's it ends the process once the
+    consumer is dead.
+    """
+
+    def __init__(self, handle: ExchangeHandle, worker: int) -> None: ...
+
+    def claim(self, timeout: float) -> tuple[int, list[int] | bytes] | None:
+        """
+        The oldest task for this worker; None: none within `timeout` seconds, or stopping.
+        """
+
+    def memory(self) -> memoryview:
+        """The claimed task's whole extent. Void after publish()."""
+
+    def note(self, index: int) -> None: ...
+
+    def publish(self, nbytes: int) -> None: ...
+
+    @property
+    def stopping(self) -> bool: ...
+
+    @property
+    def worker(self) -> int: ...
+
+class WorkerFork:
+    """
+    with WorkerFork(): processes that this thread forks are workers; messages held meanwhile are
+    reused later as if there had been no fork.
+    """
+
+    def __init__(self) -> None: ...
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *exception: object) -> None: ...
+
+class Message:
+    """A reply that is being written into `memory`, a writable buffer."""
+
+    def __init__(self, memory: object) -> None: ...
+
+    def fetch(self, dataset: object, indices: object, note: object | None = None) -> object:
+        """
+        Collates dataset[i] for each index in place: None. A list of the samples where torch must collate them.
+        """
+
+    def gather(self, samples: list) -> object:
+        """The same for a list of samples."""
+
+    def stack(self, batch: object) -> object:
+        """torch.stack(batch) in this memory, or None."""
+
+    @property
+    def stacking(self) -> bool:
+        """Whether a collate function is running: else stack() returns None."""
+
+    @stacking.setter
+    def stacking(self, arg: bool, /) -> None: ...
+
+    def collated_pickle(self) -> bytes | None: ...
+
+    def collated_value(self) -> object: ...
+
+    def add_tensor(self, tensor: object) -> bool: ...
+
+    def add_array(self, array: object) -> bool: ...
+
+    def add_buffer(self, buffer: object) -> None: ...
+
+    def drop_leaves(self) -> None: ...
+
+    def write(self, tag: int, data: bytes, extra: object | None) -> int: ...
+
+def decode(lease: object) -> tuple:
+    """
+    (tag, data, extra) of a message; its tensors and arrays are writable views of the lease's memory.
+    """
+
+def leaf(value: Any) -> Any:
+    """What pickles put around an out-of-band leaf: itself."""
+
+def handle_worker_signals(consumer_pid: int) -> None:
+    """
+    In a worker: SIGBUS, SIGSEGV and SIGFPE say so on stderr before they end it; SIGTERM ends it with exit
+    code 0 if it comes from the consumer or the parent.
+    """
+
+class Array:
+    """
+    An array in the loader's memory, for whatever takes DLPack or buffers. Writable; a view.
+    """
+
+    @property
+    def shape(self) -> tuple: ...
+
+    @property
+    def strides(self) -> tuple:
+        """In elements, as DLPack's."""
+
+    @property
+    def dtype(self) -> str: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def __dlpack__(self, *, stream: object | None = None, max_version: object | None = None, dl_device: object | None = None, copy: object | None = None) -> object: ...
+
+    def __dlpack_device__(self) -> tuple: ...
+
+    def __len__(self) -> int: ...
+
+    def __repr__(self) -> str: ...
+
+class Compose:
+    def __init__(self, arg: str, /) -> None: ...
+
+    @property
+    def dtype(self) -> str: ...
+
+    @property
+    def output_shape(self) -> tuple: ...
+
+    def to_json(self) -> str: ...
+
+class Dataset:
+    @staticmethod
+    def image_folder(arg0: str, arg1: Compose, arg2: bool, arg3: bool, arg4: bool, arg5: int, arg6: Sequence[str], arg7: str, /) -> Dataset: ...
+
+    @staticmethod
+    def arrays(arg0: Sequence[tuple[str, object]], arg1: Mapping[str, str], /) -> Dataset: ...
+
+    @staticmethod
+    def make(arg0: str, arg1: str, arg2: str, /) -> Dataset:
+        """A dataset that the registry, or a plugin's, knows by name."""
+
+    def __len__(self) -> int: ...
+
+    def fields(self) -> list: ...
+
+    def read(self, index: int, seed: int, epoch: int, output: str) -> dict: ...
+
+    def describe(self, arg: int, /) -> str: ...
+
+    def classes(self) -> list[str]: ...
+
+    def path(self, arg: int, /) -> str: ...
+
+    def label(self, arg: int, /) -> int: ...
+
+    def paths(self) -> list[str]: ...
+
+class Stream:
+    @staticmethod
+    def of_dataset(arg: Dataset, /) -> Stream: ...
+
+    @staticmethod
+    def make(arg0: str, arg1: str, /) -> Stream: ...
+
+    def size(self) -> object: ...
+
+    def fields(self) -> list: ...
+
+class Sampler:
+    @staticmethod
+    def sequential(arg: int, /) -> Sampler: ...
+
+    @staticmethod
+    def random(size: int, replacement: bool, num_samples: int | None, seed: int) -> Sampler: ...
+
+    @staticmethod
+    def subset_random(arg0: Sequence[int], arg1: int, /) -> Sampler: ...
+
+    @staticmethod
+    def weighted(arg0: Sequence[float], arg1: int, arg2: bool, arg3: int, /) -> Sampler: ...
+
+    @staticmethod
+    def distributed(arg0: int, arg1: int, arg2: int, arg3: bool, arg4: int, arg5: bool, /) -> Sampler: ...
+
+    @staticmethod
+    def feistel(arg0: int, arg1: int, arg2: int, arg3: int, arg4: bool, /) -> Sampler: ...
+
+    @staticmethod
+    def of_iterable(arg: object, /) -> Sampler: ...
+
+    def start_epoch(self, arg: int, /) -> None: ...
+
+    def next(self, arg: int, /) -> list: ...
+
+    def size(self) -> int | None: ...
+
+class BatchSampler:
+    @staticmethod
+    def fixed(arg0: Sampler, arg1: int, arg2: bool, /) -> BatchSampler: ...
+
+    @staticmethod
+    def of_iterable(arg0: object, arg1: int, /) -> BatchSampler: ...
+
+    def start_epoch(self, arg: int, /) -> None: ...
+
+    def next(self) -> object: ...
+
+    def size(self) -> int | None: ...
+
+class BatchInfo:
+    def __init__(self, arg0: object, arg1: int, arg2: int, /) -> None: ...
+
+    @property
+    def indices(self) -> list: ...
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def epoch(self) -> int: ...
+
+    @property
+    def number(self) -> int: ...
+
+class LoaderOptions:
+    def __init__(self) -> None: ...
+
+    @property
+    def batch_size(self) -> int: ...
+
+    @batch_size.setter
+    def batch_size(self, arg: int, /) -> None: ...
+
+    @property
+    def shuffle(self) -> bool: ...
+
+    @shuffle.setter
+    def shuffle(self, arg: bool, /) -> None: ...
+
+    @property
+    def drop_last(self) -> bool: ...
+
+    @drop_last.setter
+    def drop_last(self, arg: bool, /) -> None: ...
+
+    @property
+    def seed(self) -> int: ...
+
+    @seed.setter
+    def seed(self, arg: int, /) -> None: ...
+
+    @property
+    def num_workers(self) -> int: ...
+
+    @num_workers.setter
+    def num_workers(self, arg: int, /) -> None: ...
+
+    @property
+    def threads_per_worker(self) -> int: ...
+
+    @threads_per_worker.setter
+    def threads_per_worker(self, arg: int, /) -> None: ...
+
+    @property
+    def prefetch(self) -> int: ...
+
+    @prefetch.setter
+    def prefetch(self, arg: int, /) -> None: ...
+
+    @property
+    def in_order(self) -> bool: ...
+
+    @in_order.setter
+    def in_order(self, arg: bool, /) -> None: ...
+
+    @property
+    def stream_shards(self) -> int: ...
+
+    @stream_shards.setter
+    def stream_shards(self, arg: int, /) -> None: ...
+
+    @property
+    def timeout_ms(self) -> int: ...
+
+    @timeout_ms.setter
+    def timeout_ms(self, arg: int, /) -> None: ...
+
+    @property
+    def start_timeout_ms(self) -> int: ...
+
+    @start_timeout_ms.setter
+    def start_timeout_ms(self, arg: int, /) -> None: ...
+
+    @property
+    def max_restarts(self) -> int: ...
+
+    @max_restarts.setter
+    def max_restarts(self, arg: int, /) -> None: ...
+
+    @property
+    def worker_init_name(self) -> str: ...
+
+    @worker_init_name.setter
+    def worker_init_name(self, arg: str, /) -> None: ...
+
+    @property
+    def cpu_affinity(self) -> list[int]: ...
+
+    @cpu_affinity.setter
+    def cpu_affinity(self, arg: Sequence[int], /) -> None: ...
+
+    @property
+    def worker_executable(self) -> str: ...
+
+    @worker_executable.setter
+    def worker_executable(self, arg: str, /) -> None: ...
+
+    @property
+    def memory_limit(self) -> int: ...
+
+    @memory_limit.setter
+    def memory_limit(self, arg: int, /) -> None: ...
+
+    @property
+    def extent_bytes(self) -> int: ...
+
+    @extent_bytes.setter
+    def extent_bytes(self, arg: int, /) -> None: ...
+
+    def set_worker_kind(self, arg: str, /) -> None: ...
+
+    def set_filling(self, arg: str, /) -> None: ...
+
+    def set_on_error(self, arg: str, /) -> None: ...
+
+    def set_sampler(self, arg: Sampler, /) -> None: ...
+
+    def set_batch_sampler(self, arg: BatchSampler, /) -> None: ...
+
+    def set_collate(self, arg0: str, arg1: str, /) -> None: ...
+
+class WorkerStats:
+    @property
+    def id(self) -> int: ...
+
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def samples(self) -> int: ...
+
+    @property
+    def busy_s(self) -> float: ...
+
+    @property
+    def wait_s(self) -> float: ...
+
+    @property
+    def restarts(self) -> int: ...
+
+class FaultySample:
+    @property
+    def index(self) -> int: ...
+
+    @property
+    def replaced_by(self) -> int: ...
+
+    @property
+    def reason(self) -> str: ...
+
+class LoaderStats:
+    """Where the time and the memory of a Loader go. str() gives a table."""
+
+    @property
+    def batches(self) -> int: ...
+
+    @property
+    def samples(self) -> int: ...
+
+    @property
+    def elapsed_s(self) -> float: ...
+
+    @property
+    def samples_per_s(self) -> float: ...
+
+    @property
+    def first_batch_ms(self) -> float: ...
+
+    @property
+    def starved_share(self) -> float: ...
+
+    @property
+    def blocked_share(self) -> float: ...
+
+    @property
+    def read_us(self) -> float: ...
+
+    @property
+    def decode_us(self) -> float: ...
+
+    @property
+    def transform_us(self) -> float: ...
+
+    @property
+    def other_us(self) -> float: ...
+
+    @property
+    def bytes_read(self) -> int: ...
+
+    @property
+    def pss_bytes(self) -> int: ...
+
+    @property
+    def arena_bytes(self) -> int: ...
+
+    @property
+    def batches_held(self) -> int: ...
+
+    @property
+    def private_copies(self) -> int: ...
+
+    @property
+    def restarts(self) -> int: ...
+
+    @property
+    def skipped(self) -> int: ...
+
+    @property
+    def replaced(self) -> int: ...
+
+    @property
+    def faulty(self) -> list[FaultySample]: ...
+
+    @property
+    def workers(self) -> list[WorkerStats]: ...
+
+    def __str__(self) -> str: ...
+
+class BatchIterator:
+    def __iter__(self) -> BatchIterator: ...
+
+    def __next__(self) -> Any: ...
+
+class Loader:
+    def __init__(self, arg0: object, arg1: LoaderOptions, arg2: str, arg3: object, /) -> None: ...
+
+    def __iter__(self) -> BatchIterator: ...
+
+    def close(self) -> None: ...
+
+    def size(self) -> int | None: ...
+
+    def epoch(self) -> int: ...
+
+    def reset(self) -> None: ...
+
+    def set_epoch(self, arg: int, /) -> None: ...
+
+    def num_workers(self) -> int: ...
+
+    def set_num_workers(self, arg: int, /) -> None: ...
+
+    def keep_memory_warm(self) -> None: ...
+
+    def stats(self) -> LoaderStats: ...
+
+    def reset_stats(self) -> None: ...
+
+    def state_dict(self) -> str: ...
+
+    def load_state_dict(self, arg: str, /) -> None: ...
+
+def decode_images(sources: Sequence, transforms: Compose, exact: bool, orient: bool, allow_truncated: bool, max_pixels: int, threads: int, seed: int, stacked: bool, output: str) -> object: ...
+
+__version__: str
