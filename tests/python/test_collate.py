@@ -120,7 +120,7 @@ def test_after_an_odd_sample_torch_collates_what_it_would_have(make: Any, odd: A
 
 @pytest.mark.parametrize("make", [
     lambda i: None, lambda i: 1j, lambda i: {1}, lambda i: object(), lambda i: 2**63, lambda i: np.uint64(1), lambda i: np.str_("a"),
-    lambda i: np.array(["a"]), lambda i: np.array([None]), lambda i: np.arange(3)[::-1], lambda i: np.arange(3, dtype=">i4"),
+    lambda i: np.array(["a"]), lambda i: np.array([None]), lambda i: np.arange(3, dtype=">i4"),
     lambda i: np.array(["2020"], "M8[D]"), lambda i: range(2), lambda i: bytearray(2), lambda i: torch.nn.Parameter(torch.ones(2)),
     lambda i: torch.ones(2, requires_grad=True), lambda i: torch.eye(2).to_sparse(), lambda i: torch.eye(2).to_sparse_csr(),
     lambda i: torch.tensor([1j]).conj(), lambda i: torch.tensor([1j]).conj().imag, lambda i: torch.empty(2, device="meta"),
@@ -290,3 +290,11 @@ def test_what_only_torch_can_stack_or_refuse_is_left_to_it(message: Any, batch: 
         batch,
     )
     assert ours[:2] == theirs[:2] if isinstance(theirs, tuple) else torch.equal(ours, theirs)
+
+
+
+def test_flipped_arrays_have_their_values():
+    rows = [np.arange(12).reshape(3, 4)[:, ::-1], np.arange(12).reshape(3, 4)[::-1]]
+    how, batch = fetched(lambda i: rows[i], count=2)
+    assert how == "in place"
+    assert batch.tolist() == [row.tolist() for row in rows]

@@ -26,13 +26,6 @@ bool put_tensor(PlanNode& node, PyObject* sample, std::byte* out) {
   return true;
 }
 
-/// torch takes neither negative strides nor ones that are no multiple of the element.
-bool torch_takes(const LeafView& view) {
-  const auto item = static_cast<std::int64_t>(item_bytes(view.dtype));
-  return view.contiguous || std::all_of(view.strides, view.strides + view.ndim,
-                                        [item](std::int64_t step) { return step >= 0 && step % item == 0; });
-}
-
 bool put_array(PlanNode& node, PyObject* sample, std::byte* out) {
   LeafView view;
   const NumPy& numpy = *NumPy::loaded();
@@ -40,7 +33,7 @@ bool put_array(PlanNode& node, PyObject* sample, std::byte* out) {
     const auto dtype = numpy.dtype_of(sample);
     if (!dtype || !same(*dtype, node.dtype)) return false;
   }
-  if (!numpy.borrow(sample, node.dtype, view) || !has_shape(view, node) || !torch_takes(view)) return false;
+  if (!numpy.borrow(sample, node.dtype, view) || !has_shape(view, node)) return false;
   view.copy_to(out);
   return true;
 }

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from infeed import _codec
+from infeed._worker import standard
 
 if TYPE_CHECKING:
     from infeed._worker.start import Start
@@ -17,21 +18,7 @@ DEFAULT_CONVERT = "default_convert"
 ENDED = object()  # what IterableFetcher.fetch returns once the dataset has no more
 
 
-def _torch_collate(samples: Any) -> Any:
-    from torch.utils.data import default_collate
-
-    return default_collate(samples)
-
-
-def _torch_convert(sample: Any) -> Any:
-    if type(sample) in (int, float, bool, str, bytes, type(None)):
-        return sample
-    from torch.utils.data import default_convert
-
-    return default_convert(sample)
-
-
-_STANDARD = {DEFAULT_COLLATE: _torch_collate, DEFAULT_CONVERT: _torch_convert}
+_STANDARD = {DEFAULT_COLLATE: standard.collate, DEFAULT_CONVERT: standard.convert}
 
 
 def stop_iteration_text(dataset: Any, index: Any) -> str:

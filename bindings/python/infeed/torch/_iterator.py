@@ -34,7 +34,13 @@ from infeed.torch import _errors
 from infeed.torch._pin import Pinner
 
 _BATCH, _ERROR, _END = worker_main.BATCH, worker_main.ERROR, worker_main.END
-_STANDARD_COLLATE = {default_collate: DEFAULT_COLLATE, default_convert: DEFAULT_CONVERT}
+
+
+def ours_for(collate_fn: Any, collate: Any, convert: Any) -> Any:
+    """`collate` and `convert` in place of torch's functions, any other as it is; it need not be hashable."""
+    if collate_fn is default_collate:
+        return collate
+    return convert if collate_fn is default_convert else collate_fn
 
 
 class _Iterator(_MultiProcessingDataLoaderIter):
@@ -95,7 +101,7 @@ class _Iterator(_MultiProcessingDataLoaderIter):
             raise
 
     def _package_user_code(self, loader: Any, forked: bool) -> UserCode | PickledUserCode:
-        collate_fn = _STANDARD_COLLATE.get(loader.collate_fn, loader.collate_fn)
+        collate_fn = ours_for(loader.collate_fn, DEFAULT_COLLATE, DEFAULT_CONVERT)
         init_fn = loader.worker_init_fn
         if isinstance(self._dataset, (IterDataPipe, MapDataPipe)):
             init_fn = functools.partial(_sharding_worker_init_fn, init_fn, self._world_size, self._rank)

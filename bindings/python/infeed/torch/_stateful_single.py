@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import weakref
 from collections.abc import Callable
@@ -12,9 +13,10 @@ from torch.utils.data import IterDataPipe, MapDataPipe
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 from torch.utils.data.graph_settings import apply_random_seed, apply_sharding
 
+from infeed._worker import standard
 from infeed._worker.stateful import DATASET_ITER_STATE, DATASET_STATE, FETCHER_ENDED, FETCHER_STATE, is_stateful
 from infeed._worker.stateful import iterable_state, state_of
-from infeed.torch._iterator import _SingleProcessIterator
+from infeed.torch._iterator import _SingleProcessIterator, ours_for
 from infeed.torch._stateful_order import SamplerOrder, copied
 
 _log = logging.getLogger(__name__)
@@ -91,8 +93,9 @@ class _StatefulSingleIterator(_SingleProcessIterator):
             self._restore(state)
 
     def _make_fetcher(self) -> None:
+        collate_fn = ours_for(self._collate_fn, standard.collate, standard.convert)
         self._dataset_fetcher = _DatasetKind.create_fetcher(
-            self._dataset_kind, self._dataset, self._auto_collation, self._collate_fn, self._drop_last
+            self._dataset_kind, self._dataset, self._auto_collation, collate_fn, self._drop_last
         )
         self.progress.ask(self._dataset_fetcher)
 
@@ -106,7 +109,7 @@ class _StatefulSingleIterator(_SingleProcessIterator):
             self._dataset.load_state_dict(copied(state[DATASET_STATE]))
         self._make_fetcher()
         if progress.iterable and not progress.keeps_state:
-            self._fast_forward(state[NUM_YIELDED])
+            self._fast_forward(state[NUM_YIELDED], state[FINISHED])
         else:
             self._restore_order(state)
             self._restore_dataset_iterator(state[FETCHER_STATE])
@@ -135,16 +138,18 @@ class _StatefulSingleIterator(_SingleProcessIterator):
             fetcher.dataset_iter.load_state_dict(copied(state[DATASET_ITER_STATE]))
         fetcher.ended = state[FETCHER_ENDED]
 
-    def _fast_forward(self, steps: int) -> None:
-        if steps == 0:
-            return
-        warn_of_fast_forward(steps)
+    def _fast_forward(self, steps: int, to_the_end: bool) -> None:
+        if steps > 0:
+            warn_of_fast_forward(steps)
         for step in range(steps):
             try:
                 self._next_data()
             except StopIteration:
                 raise ValueError(f"the dataset ends after {step} batches, the state was saved after {steps}") from None
         self._num_yielded = steps
+        if to_the_end:
+            with contextlib.suppress(StopIteration):
+                self._next_data()
 
     def _next_data(self) -> Any:
         try:

@@ -1,0 +1,43 @@
+"""torch's default_collate and default_convert, also for arrays that torch refuses or warns of."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+
+def collate(samples: Any) -> Any:
+    """default_collate. Arrays may be flipped (negative strides) or read-only: the batch has their values."""
+    from torch.utils.data import default_collate
+
+    return default_collate(_acceptable(samples))
+
+
+def convert(sample: Any) -> Any:
+    """default_convert. A read-only array is copied: a tensor over it could be written to."""
+    if type(sample) in (int, float, bool, str, bytes, type(None)):
+        return sample
+    from torch.utils.data import default_convert
+
+    return default_convert(_acceptable(sample))
+
+
+def _acceptable(value: Any) -> Any:
+    """`value`, with copies of the arrays that torch would not take as they are; itself if there are none."""
+    kind = type(value)
+    if kind is list or kind is tuple:
+        items = [_acceptable(item) for item in value]
+        return value if all(map(_is, items, value)) else kind(items)
+    if kind is dict:
+        items = {key: _acceptable(item) for key, item in value.items()}
+        return value if all(map(_is, items.values(), value.values())) else items
+    numpy = sys.modules.get("numpy")
+    if numpy is None or kind is not numpy.ndarray or value.dtype.hasobject:
+        return value
+    if value.flags.writeable and all(step >= 0 for step in value.strides):
+        return value
+    return value.copy()
+
+
+def _is(a: Any, b: Any) -> bool:
+    return a is b
