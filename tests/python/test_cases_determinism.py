@@ -1,5 +1,6 @@
 """Faults that users of other loaders reported: random numbers that repeat, orders that depend on the workers."""
 
+import itertools
 import random
 
 import numpy as np
@@ -26,9 +27,8 @@ def rows(loader):
     return [row for batch in loader for row in zip(*(column.tolist() for column in batch))]
 
 
-@pytest.mark.parametrize("persistent", [False, True])
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_no_generator_repeats_itself_over_workers_and_epochs(persistent, method):
+@pytest.mark.parametrize(("method", "persistent"), [("fork", False), ("fork", True), ("spawn", True)])
+def test_no_generator_repeats_itself_over_workers_and_epochs(method, persistent):
     options = {"persistent_workers": persistent, "multiprocessing_context": method}
     loader = DataLoader(Augmented(40), batch_size=5, num_workers=2, **options)
     drawn = rows(loader) + rows(loader)
@@ -84,7 +84,7 @@ def test_set_epoch_reaches_persistent_loaders_of_all_ranks():
         for sampler in samplers:
             sampler.set_epoch(epoch)
         orders.append([torch.cat(list(loader)).tolist() for loader in loaders])
-        assert sorted(sum(orders[-1], [])) == list(range(24))
+        assert sorted(itertools.chain(*orders[-1])) == list(range(24))
     assert orders[1] == orders[3]
     assert len({str(order) for order in orders}) == 3
 

@@ -17,6 +17,7 @@ from torch.utils.data import (
 )
 
 WORKERS = pytest.mark.parametrize("workers", [0, 2])
+pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
 
 
 class Shared(IterableDataset):
@@ -79,6 +80,7 @@ def test_the_length_of_an_iterable_dataset_counts_batches(options, expected):
 def test_a_dataset_that_deals_itself_out_comes_once(workers):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "This DataLoader will create")
         loader = DataLoader(Shared(), batch_size=4, num_workers=workers)
         assert sorted(torch.cat(list(loader)).tolist()) == list(range(10))
 

@@ -129,9 +129,7 @@ class _Iterator(_MultiProcessingDataLoaderIter):
     # --- an epoch ---
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
-        for number in self._tasks:
-            self._exchange.cancel(number)
-        self._tasks.clear()
+        self._drop_tasks()
         _BaseDataLoaderIter._reset(self, loader, first_iter)
         self._turn = 0  # the worker whose turn it is
         self._active = [True] * self._num_workers  # not at the end of its part of an iterable-style dataset
@@ -139,6 +137,13 @@ class _Iterator(_MultiProcessingDataLoaderIter):
         self._begin_epoch(first_iter)
         for _ in range(self._prefetch_factor * self._num_workers):
             self._post_next()
+
+    def _drop_tasks(self) -> None:
+        """Lets workers do what is left of an epoch, and drops it: they have drawn the random numbers for it, as torch's."""
+        while self._tasks:
+            number = self._wait()
+            self._exchange.cancel(number)
+            del self._tasks[number]
 
     def _begin_epoch(self, first_iter: bool) -> None:
         """Called before the sampler is pulled. Tells persistent workers of a next epoch where that concerns them."""
