@@ -1,0 +1,80 @@
+"""The package as it is imported: what that costs, and that its types are right."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import infeed
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "bindings" / "python"
+SCRATCH = Path(os.environ.get("INFEED_SCRATCH", "/tmp"))  # mypy's cache: the second run takes a tenth
+
+
+def run(*arguments, **options):
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False, **options)
+
+
+def printed(program):
+    done = run("-c", program)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_import_infeed_imports_nothing_else_but_a_little_of_the_standard_library():
+    before = "import __future__, sys, typing, importlib; before = set(sys.modules); import infeed; "
+    assert printed(before + "print(*sorted(set(sys.modules) - before))") == ["infeed"]
+
+
+@pytest.mark.parametrize("name", ["Loader", "datasets", "image", "samplers", "transforms", "collates", "errors"])
+def test_the_native_side_needs_neither_numpy_nor_torch(name):
+    program = "import sys; sys.modules.update(numpy=None, torch=None); import infeed; infeed.{name}; print('fine')"
+    assert printed(program.format(name=name)) == ["fine"]
+
+
+def test_a_native_loader_runs_without_numpy_and_torch():
+    loader = "infeed.Loader(infeed.datasets.Synthetic(4, {'i': 'int64'}), 4, num_workers=1, output='dlpack')"
+    program = f"import sys; sys.modules.update(numpy=None, torch=None); import infeed; print(len(list({loader})))"
+    assert printed(program) == ["1"]
+
+
+def test_infeed_torch_says_that_it_needs_torch():
+    done = run("-c", "import sys; sys.modules['torch'] = None; import infeed.torch")
+    assert done.returncode == 1 and "torch" in done.stderr.splitlines()[-1]
+
+
+def test_every_public_name_is_there_and_listed():
+    assert set(infeed.__all__) <= set(dir(infeed))
+    assert all(getattr(infeed, name) is not None for name in infeed.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        infeed.nothing  # noqa: B018
+
+
+def test_the_version_is_the_projects():
+    assert f"project(infeed VERSION {infeed.__version__} " in (ROOT / "CMakeLists.txt").read_text()
+
+
+def test_the_native_stub_is_current(tmp_path):
+    """If not: run the command below with -o bindings/python/infeed/_native.pyi."""
+    made = tmp_path / "_native.pyi"
+    patterns = str(PACKAGE / "native_stub.patterns")
+    done = run("-m", "nanobind.stubgen", "-q", "-m", "infeed._native", "-p", patterns, "-o", str(made))
+    assert done.returncode == 0, done.stderr
+    assert made.read_text() == (PACKAGE / "infeed" / "_native.pyi").read_text()
+
+
+def mypy(*arguments):
+    pytest.importorskip("mypy")
+    done = run("-m", "mypy", "--cache-dir", str(SCRATCH / "mypy"), *arguments, cwd=ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_types_of_the_package_are_strict():
+    mypy("--package", "infeed")
+
+
+@pytest.mark.parametrize("script", sorted((ROOT / "examples" / "python").glob("*.py")), ids=lambda path: path.name)
+def test_types_of_examples_are_right(script):
+    mypy(str(script))
