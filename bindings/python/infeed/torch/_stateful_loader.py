@@ -1,4 +1,4 @@
-"""infeed.torch.StatefulDataLoader: torchdata's class, order and states with infeed's workers and transport behind it."""
+"""infeed.torch.StatefulDataLoader: torchdata's class, order and states on infeed's workers and transport."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _T_co = TypeVar("_T_co", covariant=True)
 class StatefulDataLoader(DataLoader[_T_co]):
     """`torchdata.stateful_dataloader.StatefulDataLoader`: same arguments, order, values, seeds, errors and states.
 
-    A checkpoint that either wrote is read by the other. Shuffled order for the same seed is torchdata's, which is not
+    A checkpoint that either wrote is read by the other. The shuffled order for a seed is torchdata's, which is not
     that of `torch.utils.data.DataLoader`, and differs by num_workers.
 
     Args:
         snapshot_every_n_steps: Batches from one snapshot of the workers' states to the next. Default 1. More saves
-            time where states are large; a resume then makes up to that many batches again. 0 or None: only at the start.
+            time where states are large; a resume then makes up to that many batches again. 0, None: at the start only.
 
     The other arguments are those of `infeed.torch.DataLoader`.
     """
@@ -90,7 +90,7 @@ class StatefulDataLoader(DataLoader[_T_co]):
         )
 
     def _replace_samplers(self, shuffles: bool, batches: bool) -> None:
-        """Puts samplers with states in the place of torch's defaults. torch locks these attributes after construction."""
+        """Puts samplers with states in the place of torch's defaults. torch locks these attributes by now."""
         if shuffles:
             self.__dict__["sampler"] = samplers.RandomSampler(self.dataset, generator=self.generator)
         if batches:

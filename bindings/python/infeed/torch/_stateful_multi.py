@@ -6,6 +6,7 @@ and every worker's state as it was with its last batch until then. `snapshot_eve
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import logging
 import pickle
@@ -102,7 +103,7 @@ class MultiProgress:
 
 
 class _StatefulIterator(_Iterator):
-    """`state`: what to resume from. Its base seed and each worker's own state are given to the workers as they start."""
+    """`state`: what to resume from. Workers are given its base seed and their own part as they start."""
 
     def __init__(self, loader: Any, state: dict[str, Any] | None = None) -> None:
         self._loaded = state
@@ -196,7 +197,7 @@ class _StatefulIterator(_Iterator):
             self.await_acks()
 
     def await_acks(self) -> None:
-        """Waits for what workers say of the start of their epoch: their states, or the error that keeps them from it."""
+        """Waits for what workers say of the start of their epoch: states, or errors that keep them from it."""
         while self._acks:
             workers = list(self._acks)
             numbers = [self._acks[worker] for worker in workers]
@@ -246,8 +247,7 @@ class _StatefulIterator(_Iterator):
         progress = self.progress
         progress.yielded += 1
         self._last_worker = worker
-        if number > self._highest:
-            self._highest = number
+        self._highest = max(self._highest, number)
         if self._tasks and next(iter(self._tasks)) < self._highest:
             return  # batches came out of order: no mark of the sampler tells which
         marked = self._marks.pop(self._highest, None)
@@ -279,6 +279,9 @@ class _StatefulIterator(_Iterator):
         if self._last_worker != snapshot[LAST_WORKER]:
             raise ValueError("last_yielded_worker_id does not match, the dataset may have changed")
         self._skip(state[STEPS_SINCE])
+        if state[FINISHED]:
+            with contextlib.suppress(StopIteration):
+                self._next_data()
         self.progress.finished = state[FINISHED]
 
     def _skip(self, steps: int) -> None:

@@ -118,54 +118,55 @@ class SamplerOrder:
 class ReplayedOrder(SamplerOrder):
     """DataLoader's: keeps the random states that the sampler started from, and pulls it again as often as before.
 
-    Under the same keys as SamplerOrder. Samplers with state_dict and load_state_dict are asked instead, also one
-    inside a BatchSampler. Random states of the process are as before after restore().
+    Samplers with a state are asked as by SamplerOrder, under the same keys. Making an iterator from a state leaves the
+    random numbers of the process as they were.
     """
 
     def __init__(self, loader: Any) -> None:
         super().__init__(loader)
-        inner = getattr(self._sampler, "sampler", None) if type(self._sampler) is BatchSampler else None
-        self._keeper = next((sampler for sampler in (self._sampler, inner) if is_stateful(sampler)), None)
-        self._sources = {} if self._keeper is not None else _random_sources(loader, inner or self._sampler)
+        self._sources = _random_sources(loader, _innermost(self._sampler))
         self._before_iter = _states(self._sources)
-        self._before_first: dict[str, Any] | None = None
+        self._before_first: dict[str, Any] | None = None  # is set at the first pull
+        self._replayed_first: dict[str, Any] | None = None  # what to set then
 
     def attach(self, iterator: Iterator[Any]) -> None:
-        self._iterator = index_batches(self._sampler, iterator)
-        self._asks = self._keeper is not None or is_stateful(iterator)
+        if type(self._sampler) is BatchSampler and not _is_torchs(self._sampler.sampler):
+            batches = self._sampler
+            self._before_iter = _states(self._sources)
+            iterator = BatchSamplerIterator(batches.sampler, batches.batch_size, batches.drop_last)
+            self._asks = is_stateful(iterator.sampler) or is_stateful(iterator.sampler_iter)
+        else:
+            self._asks = is_stateful(self._sampler) or is_stateful(iterator)
+        super().attach(index_batches(self._sampler, iterator))
 
     def __next__(self) -> Any:
         if self._before_first is None:
-            self._before_first = _states(self._sources)
+            self._begin()
         index = next(self._iterator)
         self.yielded += 1
         return index
 
+    def _begin(self) -> None:
+        if self._replayed_first is not None:
+            _set_states(self._sources, self._replayed_first)
+        self._before_first = _states(self._sources)
+
     def mark(self) -> Any:
-        if not self._asks:
-            return self.yielded
-        return copied(state_of(self._keeper)), copied(state_of(self._iterator)), self.yielded
+        return super().mark() if self._asks else self.yielded
 
     def describe(self, mark: Any) -> dict[str, Any]:
         if self._asks:
             return super().describe(mark)
-        before_first = _states(self._sources) if self._before_first is None else self._before_first
+        before_first = self._before_first or self._replayed_first or _states(self._sources)
         start = {"before_iter": copied(self._before_iter), "before_first": copied(before_first)}
         return {SAMPLER_ITER_STATE: start, INDEX_SAMPLER_STATE: None, SAMPLER_ITER_YIELDED: mark}
 
     def restore(self, state: dict[str, Any]) -> None:
-        self.yielded = state[SAMPLER_ITER_YIELDED]
         if self._asks:
-            self._restore_samplers(state)
+            super().restore(state)
         else:
+            self.yielded = state[SAMPLER_ITER_YIELDED]
             self._replay(state[SAMPLER_ITER_STATE])
-
-    def _restore_samplers(self, state: dict[str, Any]) -> None:
-        if self._keeper is not None and state[INDEX_SAMPLER_STATE] is not None:
-            self._keeper.load_state_dict(copied(state[INDEX_SAMPLER_STATE]))
-        self.attach(iter(self._sampler))
-        if is_stateful(self._iterator) and state[SAMPLER_ITER_STATE] is not None:
-            self._iterator.load_state_dict(copied(state[SAMPLER_ITER_STATE]))
 
     def _replay(self, start: Any) -> None:
         if not isinstance(start, dict) or "before_first" not in start:
@@ -173,13 +174,11 @@ class ReplayedOrder(SamplerOrder):
         unknown = start["before_first"].keys() - self._sources.keys() - {"numpy"}
         if unknown:
             raise ValueError(f"the state was saved with random numbers from {sorted(unknown)}, which are not used here")
-        self._before_iter, self._before_first = copied(start["before_iter"]), copied(start["before_first"])
-        with _kept({name: source for name, source in self._sources.items() if name in _GLOBAL}):
-            _set_states(self._sources, self._before_iter)
-            self.attach(iter(self._sampler))
-            _set_states(self._sources, self._before_first)
-            if self.yielded == 0:  # the first draw has to be made here, from the states that are set now
-                self._iterator = itertools.chain(list(itertools.islice(self._iterator, 1)), self._iterator)
+        self._before_iter, self._replayed_first = copied(start["before_iter"]), copied(start["before_first"])
+        _set_states(self._sources, self._before_iter)
+        self.attach(iter(self._sampler))
+        if self.yielded > 0:
+            self._begin()
             collections.deque(itertools.islice(self._iterator, self.yielded), maxlen=0)
 
     def rewound(self) -> None:
@@ -188,14 +187,19 @@ class ReplayedOrder(SamplerOrder):
     @staticmethod
     @contextlib.contextmanager
     def resuming(from_state: bool) -> Iterator[None]:
-        with _kept({"torch": _torch_source} if from_state else {}):
+        sources = _global_sources() if from_state else {}
+        states = _states(sources)
+        try:
             yield
+        finally:
+            _set_states(sources, states)
 
 
 # --- sources of random numbers: (get, set) by name ---
 
 _Source = tuple[Callable[[], Any], Callable[[Any], Any]]
-_GLOBAL = ("torch", "python", "numpy")  # of the process, not of the loader
+_SILENT = (SequentialSampler, _InfiniteConstantSampler, DistributedSampler)  # draw from nothing that others see
+_SEEDED = (RandomSampler, SubsetRandomSampler, WeightedRandomSampler)  # draw from `generator`, or torch's default
 
 
 def _generator_source(generator: torch.Generator) -> _Source:
@@ -206,28 +210,40 @@ def _generator_source(generator: torch.Generator) -> _Source:
     )
 
 
-_torch_source = _generator_source(torch.default_generator)
+def _global_sources() -> dict[str, _Source]:
+    sources: dict[str, _Source] = {
+        "torch": _generator_source(torch.default_generator),
+        "python": (random.getstate, random.setstate),
+    }
+    if "numpy" in sys.modules:
+        numpy_random = sys.modules["numpy"].random
+        sources["numpy"] = (numpy_random.get_state, numpy_random.set_state)
+    return sources
+
+
+def _innermost(index_sampler: Any) -> Any:
+    return index_sampler.sampler if type(index_sampler) is BatchSampler else index_sampler
+
+
+def _is_torchs(sampler: Any) -> bool:
+    return type(sampler) in _SILENT or type(sampler) in _SEEDED
 
 
 def _random_sources(loader: Any, sampler: Any) -> dict[str, _Source]:
     """What `sampler`, the innermost, may draw from: little for torch's own, for others all there is."""
-    if type(sampler) in (SequentialSampler, _InfiniteConstantSampler, DistributedSampler):
+    if type(sampler) in _SILENT or is_stateful(sampler):
         return {}
     own = getattr(sampler, "generator", None)
     generators = {"sampler": own, "loader": loader.generator if loader.generator is not own else None}
-    sources: dict[str, _Source] = {
+    sources = {
         name: _generator_source(generator)
         for name, generator in generators.items()
         if isinstance(generator, torch.Generator) and generator is not torch.default_generator
     }
-    known = type(sampler) in (RandomSampler, SubsetRandomSampler, WeightedRandomSampler)
-    if not (known and "sampler" in sources):
-        sources["torch"] = _torch_source
-    if not known:
-        sources["python"] = (random.getstate, random.setstate)
-        if "numpy" in sys.modules:
-            numpy_random = sys.modules["numpy"].random
-            sources["numpy"] = (numpy_random.get_state, numpy_random.set_state)
+    if not _is_torchs(sampler):
+        return sources | _global_sources()
+    if "sampler" not in sources:
+        sources["torch"] = _generator_source(torch.default_generator)
     return sources
 
 
@@ -239,12 +255,3 @@ def _set_states(sources: dict[str, _Source], states: dict[str, Any]) -> None:
     for name, state in states.items():
         if name in sources:
             sources[name][1](state)
-
-
-@contextlib.contextmanager
-def _kept(sources: dict[str, _Source]) -> Iterator[None]:
-    states = _states(sources)
-    try:
-        yield
-    finally:
-        _set_states(sources, states)

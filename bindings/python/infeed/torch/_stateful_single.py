@@ -14,8 +14,15 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 from torch.utils.data.graph_settings import apply_random_seed, apply_sharding
 
 from infeed._worker import standard
-from infeed._worker.stateful import DATASET_ITER_STATE, DATASET_STATE, FETCHER_ENDED, FETCHER_STATE, is_stateful
-from infeed._worker.stateful import iterable_state, state_of
+from infeed._worker.stateful import (
+    DATASET_ITER_STATE,
+    DATASET_STATE,
+    FETCHER_ENDED,
+    FETCHER_STATE,
+    is_stateful,
+    iterable_state,
+    state_of,
+)
 from infeed.torch._iterator import _SingleProcessIterator, ours_for
 from infeed.torch._stateful_order import SamplerOrder, copied
 
@@ -105,14 +112,17 @@ class _StatefulSingleIterator(_SingleProcessIterator):
         progress = self.progress
         self._IterableDataset_len_called = progress.len_called = state[LEN_CALLED]
         self._restore_seed(state[SHARED_SEED])
+        if not progress.iterable:
+            self._restore_order(state)
         if state[DATASET_STATE] is not None and is_stateful(self._dataset):
             self._dataset.load_state_dict(copied(state[DATASET_STATE]))
         self._make_fetcher()
         if progress.iterable and not progress.keeps_state:
             self._fast_forward(state[NUM_YIELDED], state[FINISHED])
         else:
-            self._restore_order(state)
-            self._restore_dataset_iterator(state[FETCHER_STATE])
+            if progress.iterable:
+                progress.order.restore(state)
+                self._restore_dataset_iterator(state[FETCHER_STATE])
             self._num_yielded = progress.yielded = state[NUM_YIELDED]
         progress.finished = state[FINISHED]
 
@@ -127,12 +137,10 @@ class _StatefulSingleIterator(_SingleProcessIterator):
         generator = order.rewound()
         if generator is not None:  # iter() drew the base seed right after the order
             torch.empty((), dtype=torch.int64).random_(generator=generator)
-        if state[FINISHED] and not self.progress.iterable:
+        if state[FINISHED]:
             next(order, None)  # samplers do at their end what the next epoch may depend on
 
-    def _restore_dataset_iterator(self, state: dict[str, Any] | None) -> None:
-        if state is None or not self.progress.iterable:
-            return
+    def _restore_dataset_iterator(self, state: dict[str, Any]) -> None:
         fetcher = self._dataset_fetcher
         if state[DATASET_ITER_STATE] is not None and is_stateful(fetcher.dataset_iter):
             fetcher.dataset_iter.load_state_dict(copied(state[DATASET_ITER_STATE]))

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sized
 from typing import Any
 
 import torch
-from torch.utils.data import Dataset, Sampler
 from torch.utils.data import BatchSampler as _TorchBatchSampler
+from torch.utils.data import Dataset, Sampler
 from torch.utils.data.dataloader import _InfiniteConstantSampler
 from torch.utils.data.distributed import DistributedSampler
 
@@ -153,14 +153,16 @@ class BatchSamplerIterator(Iterator[list[int]]):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         if "samples_yielded" not in state_dict:
-            raise ValueError(f"Invalid state_dict for {type(self).__name__}: no 'samples_yielded' in {list(state_dict)}")
+            raise ValueError(f"Invalid state_dict for a BatchSampler: no 'samples_yielded' in {list(state_dict)}")
         self._samples_yielded = state_dict["samples_yielded"]
         if "sampler_state" in state_dict:
             assert is_stateful(self.sampler), f"the state is of a sampler with state_dict, {self.sampler!r} has none"
             self.sampler.load_state_dict(state_dict["sampler_state"])
         self.sampler_iter = iter(self.sampler)
         if "sampler_iter_state" in state_dict:
-            assert is_stateful(self.sampler_iter), f"the state is of an iterator with state_dict, {self.sampler!r} makes none"
+            assert is_stateful(self.sampler_iter), (
+                f"the state is of a sampler whose iterator keeps one, {self.sampler!r}"
+            )
             self.sampler_iter.load_state_dict(state_dict["sampler_iter_state"])
         elif not (is_stateful(self.sampler) or type(self.sampler) is _InfiniteConstantSampler):
             next(itertools.islice(self.sampler_iter, self._samples_yielded, self._samples_yielded), None)
