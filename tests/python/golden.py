@@ -125,7 +125,7 @@ def epoch(iterator, most=None):
             seen.append(described(next(iterator)))
         except StopIteration:
             break
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             seen.append(described_error(error))
             if len(seen) > 200:
                 raise

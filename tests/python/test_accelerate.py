@@ -9,9 +9,9 @@ from loader_datasets import Squares, Stream
 
 accelerate = pytest.importorskip("accelerate", reason="Accelerate is not installed")
 integration = pytest.importorskip("infeed.integrations.accelerate")
-from accelerate.data_loader import BatchSamplerShard, prepare_data_loader  # noqa: E402
-from accelerate.state import AcceleratorState, GradientState, PartialState  # noqa: E402
-from accelerate.utils import DataLoaderConfiguration  # noqa: E402
+from accelerate.data_loader import BatchSamplerShard, prepare_data_loader
+from accelerate.state import AcceleratorState, GradientState, PartialState
+from accelerate.utils import DataLoaderConfiguration
 
 BATCHES = 5  # of an epoch
 

@@ -29,8 +29,8 @@ def _acceptable(value: Any) -> Any:
         items = [_acceptable(item) for item in value]
         return value if all(map(_is, items, value)) else kind(items)
     if kind is dict:
-        items = {key: _acceptable(item) for key, item in value.items()}
-        return value if all(map(_is, items.values(), value.values())) else items
+        fields = {key: _acceptable(item) for key, item in value.items()}
+        return value if all(map(_is, fields.values(), value.values())) else fields
     numpy = sys.modules.get("numpy")
     if numpy is None or kind is not numpy.ndarray or value.dtype.hasobject:
         return value
