@@ -65,8 +65,8 @@ def adopt(prepared: Any, loader: Any, *, stateful: bool = False) -> Any:
     kind = _class_of(loader)
     if kind is None:
         return prepared
-    if not hasattr(prepared, "base_dataloader"):
-        return _rebuilt(kind, prepared, loader)
+    if not hasattr(prepared, "base_dataloader"):  # of skip_first_batches; or XLA's wrapper, which stays
+        return _rebuilt(kind, prepared, loader) if isinstance(prepared, torch.utils.data.DataLoader) else prepared
     prepared.base_dataloader = _rebuilt(kind, prepared.base_dataloader, loader)
     prepared.use_stateful_dataloader = stateful
     prepared.dl_state_dict = {}  # the position before the first batch
