@@ -108,29 +108,30 @@ def test_equal_lists_are_transposed(workers):
     assert (numbers.tolist(), floats.tolist(), texts) == ([1, 3], [2.5, 4.5], ("u", "v"))
 
 
+CONTAINERS = {
+    Point: lambda i: Point(i, str(i)),
+    collections.OrderedDict: lambda i: collections.OrderedDict([("z", i), ("a", i)]),
+    Totals: lambda i: Totals(z=i, a=1),
+    collections.defaultdict: lambda i: collections.defaultdict(list, z=i),
+    list: lambda i: (i, i),
+}
+
+
 @WORKERS
 @pytest.mark.parametrize("pin_memory", [False, True])
+@pytest.mark.parametrize("kind", CONTAINERS, ids=lambda kind: kind.__name__)
 @pytest.mark.filterwarnings("ignore:.*pin_memory.*")
-def test_containers_keep_their_type(pin_memory, workers):
-    def container(kind, i):
-        return {
-            "named": Point(i, str(i)),
-            "ordered": collections.OrderedDict([("z", i), ("a", i)]),
-            "own": Totals(v=i),
-            "default": collections.defaultdict(list, q=i),
-            "tuple": (i, i),
-        }[kind]
-
-    kinds = {"named": Point, "ordered": collections.OrderedDict, "own": Totals, "default": collections.defaultdict}
-    for kind, expected in (kinds | {"tuple": list}).items():
-        batch = batch_of([container(kind, i) for i in range(4)], workers, pin_memory=pin_memory)
-        assert type(batch) is expected
-        if kind == "ordered":
-            assert list(batch) == ["z", "a"]
-        if kind == "own":
-            assert batch.total() == 6
-        if kind == "default":
-            assert batch.default_factory is list
+def test_containers_keep_their_type(kind, pin_memory, workers):
+    samples = [CONTAINERS[kind](i) for i in range(4)]
+    batch = batch_of(samples, workers, pin_memory=pin_memory)
+    assert type(batch) is kind
+    if isinstance(batch, dict):
+        assert list(batch) == list(samples[0])
+        assert batch["z"].tolist() == [0, 1, 2, 3]
+    if kind is Totals:
+        assert batch.total() == 10
+    if kind is collections.defaultdict:
+        assert batch.default_factory is list
 
 
 @WORKERS
