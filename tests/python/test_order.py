@@ -4,11 +4,15 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from hypothesis import given, settings  # noqa: E402
-from hypothesis import strategies as st  # noqa: E402
-from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler  # noqa: E402
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from infeed.torch import _order
+from infeed.torch._order import _is_plain_shuffle
+from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler
 
-from infeed.torch._order import _is_plain_shuffle, index_batches  # noqa: E402
+
+def index_batches(sampler):
+    return _order.index_batches(sampler, iter(sampler))
 
 
 def drawn(iterate, sampler, seed):
