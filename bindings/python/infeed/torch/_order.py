@@ -15,9 +15,11 @@ from torch.utils.data import BatchSampler, RandomSampler
 from infeed.samplers import RandomSampler as NativeRandomSampler
 
 
-def index_batches(index_sampler: Any, iterator: Iterator[Any]) -> Iterator[Any]:
-    """What `iterator`, a fresh one over index_sampler, gives; draws its seed, as that does, when it is first pulled."""
-    return _shuffled(index_sampler) if _is_plain_shuffle(index_sampler) else iterator
+def index_batches(index_sampler: Any, iterator: Iterator[Any] | None = None) -> Iterator[Any]:
+    """What iter(index_sampler), or `iterator` if it was called, gives; draws its seed, as that does, at the first pull."""
+    if _is_plain_shuffle(index_sampler):
+        return _shuffled(index_sampler)
+    return iter(index_sampler) if iterator is None else iterator
 
 
 def _is_plain_shuffle(index_sampler: Any) -> bool:
