@@ -8,10 +8,10 @@ Attributes are imported when they are first used: `import infeed` needs neither 
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # typing's, without the cost of importing that
 if TYPE_CHECKING:
+    from typing import Any
+
     from infeed import collates, datasets, image, samplers, transforms
     from infeed._native import Array, __version__
     from infeed.batch import Batch, BatchTuple
@@ -73,6 +73,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    import importlib
+
     if name in _MODULES:
         return importlib.import_module(f"infeed.{name}")
     if name not in _HOMES:
