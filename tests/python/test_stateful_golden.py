@@ -121,7 +121,7 @@ configurations = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=20, deadline=None, derandomize=True, database=None)
+@settings(max_examples=15, deadline=None, derandomize=True, database=None)
 @given(configurations, st.integers(0, 14), st.integers(0, 2**62))
 def test_any_loader_resumes_as_torchdatas(options, count, seed):
     warnings.simplefilter("ignore")
