@@ -20,7 +20,7 @@ namespace infeed::testing {
 inline std::string answer_to(const ExchangeTask& task) {
   std::string text = std::to_string(task.number) + (task.is_bytes ? "= " : ":");
   for (const std::byte byte : task.bytes) text.push_back(static_cast<char>(byte));
-  for (const std::int64_t index : task.indices) text += " " + std::to_string(index);
+  for (const std::int64_t index : task.indices) text.append(" ").append(std::to_string(index));
   return text;
 }
 
