@@ -177,6 +177,8 @@ class BatchSamplerIterator(Iterator[list[int]]):
 class StatefulDistributedSampler(DistributedSampler[Any]):
     """torch's DistributedSampler with a state, `yielded`. The epoch is not part of it: call set_epoch as ever."""
 
+    _YIELDED = "yielded"  # the key, under torchdata's name for it
+
     def __init__(
         self,
         dataset: Dataset[Any],
@@ -198,11 +200,11 @@ class StatefulDistributedSampler(DistributedSampler[Any]):
             yield index
 
     def state_dict(self) -> dict[str, Any]:
-        return {"yielded": self.yielded}
+        return {self._YIELDED: self.yielded}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        if "yielded" not in state_dict:
+        if self._YIELDED not in state_dict:
             raise ValueError("Invalid state_dict: it has no 'yielded'")
-        if state_dict["yielded"] < 0:
+        if state_dict[self._YIELDED] < 0:
             raise ValueError("Cannot load state_dict with negative yielded value")
-        self.next_yielded = state_dict["yielded"]
+        self.next_yielded = state_dict[self._YIELDED]
