@@ -12,6 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from infeed import _codec
+from infeed._worker import standard
 from messages import Dataset, Point, assert_same, fetched, tensors_of
 from torch.utils.data import default_collate
 from torch.utils.data._utils import collate as torch_collate
@@ -298,3 +299,15 @@ def test_flipped_arrays_have_their_values():
     how, batch = fetched(lambda i: rows[i], count=2)
     assert how == "in place"
     assert batch.tolist() == [row.tolist() for row in rows]
+
+
+@pytest.mark.parametrize("first_is_flipped", [True, False])
+def test_torchs_function_takes_flipped_arrays_wherever_they_come(first_is_flipped):
+    rows = [np.arange(3), np.arange(3)[::-1]]
+    samples = rows[::-1] if first_is_flipped else rows
+    assert standard.collate(samples).tolist() == [row.tolist() for row in samples]
+
+
+def test_errors_of_values_are_torchs_own():
+    with pytest.raises(ValueError, match="byte order"):
+        standard.collate([np.arange(3, dtype=">i4")])

@@ -7,10 +7,22 @@ from typing import Any
 
 
 def collate(samples: Any) -> Any:
-    """default_collate. Arrays may be flipped (negative strides) or read-only: the batch has their values."""
+    """default_collate. Arrays may be flipped (negative strides) or read-only: the batch has their values.
+
+    Looks at the first sample alone, so that ordinary batches cost nothing more; flips that come later are met by
+    torch's refusal.
+    """
     from torch.utils.data import default_collate
 
-    return default_collate(_acceptable(samples))
+    if type(samples) is list and samples and _acceptable(samples[0]) is not samples[0]:
+        return default_collate(_acceptable(samples))
+    try:
+        return default_collate(samples)
+    except ValueError:
+        accepted = _acceptable(samples)
+        if accepted is samples:
+            raise
+        return default_collate(accepted)
 
 
 def convert(sample: Any) -> Any:
