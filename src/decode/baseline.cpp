@@ -42,7 +42,7 @@ std::uint8_t* BaselineDecoder::Component::at(int x, int y) noexcept {
 
 bool BaselineDecoder::decode(const jpeg_decompress_struct& codec, std::span<const std::byte> coded,
                              const Window& window, PixelBuffer& out) {
-  if (!is_ours(codec) || !plan(codec, window) || !scan_.read(coded) || !decode_scan()) return false;
+  if (!is_ours(codec) || !plan(codec, window) || !decode_scan(coded)) return false;
   out.resize(window.width, window.height);
   for (int i = 0; i < num_components_; ++i) extend_edges(components_[static_cast<std::size_t>(i)]);
   write_rows(window, out);
@@ -107,28 +107,94 @@ bool BaselineDecoder::plan_component(const jpeg_decompress_struct& codec, int pl
   return true;
 }
 
-bool BaselineDecoder::decode_scan() {
+void BaselineDecoder::use_index(RowIndex* index, std::size_t coded_begin) noexcept {
+  index_ = index;
+  coded_begin_ = coded_begin;
+}
+
+bool BaselineDecoder::decode_scan(std::span<const std::byte> coded) {
+  if (index_ == nullptr) return decode_rows(coded, 0, {});
+  if (mcus_per_interval_ != 0) {
+    *index_ = {.none = true};
+    return decode_rows(coded, 0, {});
+  }
+  if (decode_by_index(coded)) return true;
+  *index_ = {};
+  if (!decode_rows(coded, 0, {})) return false;
+  index_->num_rows = mcus_down_;
+  return update_index(0, coded_begin_);
+}
+
+// False: there are no entry points, or they are another file's.
+bool BaselineDecoder::decode_by_index(std::span<const std::byte> coded) {
+  const std::vector<EntryPoint>& entries = index_->entries;
+  if (index_->num_rows != mcus_down_ || !is_plausible(*index_, coded_begin_, coded_begin_ + coded.size())) return false;
+  const int num_known = static_cast<int>(entries.size());
+  const int first_row = std::min(mcu_rows_.begin, num_known - 2);
+  const EntryPoint& entry = entries[static_cast<std::size_t>(first_row)];
+  if (mcu_rows_.end < num_known) {  // and no further than the next row's first byte, with a zero behind an FF
+    const std::size_t end = entries[static_cast<std::size_t>(mcu_rows_.end)].offset + std::size_t{2} - coded_begin_;
+    coded = coded.first(std::min(coded.size(), end));
+  }
+  return decode_rows(coded.subspan(entry.offset - coded_begin_), first_row, entry) &&
+         update_index(first_row, entry.offset);
+}
+
+// `coded` begins with row `first_row`, at entry.bit of its first byte.
+bool BaselineDecoder::decode_rows(std::span<const std::byte> coded, int first_row, const EntryPoint& entry) {
   const auto across = static_cast<std::size_t>(mcus_across_);
   const std::size_t total = across * static_cast<std::size_t>(mcus_down_);
   const std::size_t per_interval = mcus_per_interval_ == 0 ? total : mcus_per_interval_;
-  if (scan_.num_intervals() != (total + per_interval - 1) / per_interval) return false;
-  const std::size_t first = across * static_cast<std::size_t>(mcu_rows_.begin);
   const std::size_t end = across * static_cast<std::size_t>(mcu_rows_.end);
+  const std::size_t first_interval = across * static_cast<std::size_t>(mcu_rows_.begin) / per_interval;
+  const std::size_t end_interval = (end + per_interval - 1) / per_interval;
+  if (!scan_.read(coded, first_interval, end_interval)) return false;
   num_queued_ = 0;
   blocks_ = {};
-  for (std::size_t interval = first / per_interval; interval * per_interval < end; ++interval) {
+  passed_.clear();
+  for (std::size_t interval = first_interval; interval < end_interval; ++interval) {
     reader_ = {scan_.data() + scan_.begin(interval)};
-    for (Component& component : components_) component.dc = 0;
+    reader_.refill();
+    reader_.skip(entry.bit);
+    for (std::size_t i = 0; i < components_.size(); ++i) components_[i].dc = entry.dc[i];
     const std::size_t limit = scan_.end(interval) * 8;
     const std::size_t interval_end = std::min(total, (interval + 1) * per_interval);
-    for (std::size_t mcu = interval * per_interval; mcu < std::min(end, interval_end); ++mcu) {
-      if (!decode_mcu(static_cast<int>(mcu % across), static_cast<int>(mcu / across))) return false;
+    const std::size_t begin = std::max(interval * per_interval, across * static_cast<std::size_t>(first_row));
+    int x = static_cast<int>(begin % across), y = static_cast<int>(begin / across);
+    for (std::size_t mcu = begin; mcu < std::min(end, interval_end); ++mcu) {
+      if (x == 0) pass_row();
+      if (!decode_mcu(x, y)) return false;
       if (reader_.position(scan_.data()) > limit) return false;
+      if (++x == mcus_across_) x = 0, ++y;
     }
     const bool another = interval_end <= end && interval_end < total;
     if (another && reader_.position(scan_.data()) + kMaxPaddingBits < limit) return false;
   }
+  pass_row();
   flush();
+  return true;
+}
+
+void BaselineDecoder::pass_row() {
+  if (index_ == nullptr) return;
+  Passed& row = passed_.emplace_back();
+  row.position = reader_.position(scan_.data());
+  for (std::size_t i = 0; i < components_.size(); ++i) row.dc[i] = static_cast<std::int16_t>(components_[i].dc);
+}
+
+// The rows that were decoded from `first_row` on, whose scan began at that byte of the file: those that are known must
+// agree, the others become known.
+bool BaselineDecoder::update_index(int first_row, std::size_t scan_begin) {
+  std::vector<EntryPoint>& entries = index_->entries;
+  auto row = static_cast<std::size_t>(first_row);
+  for (const Passed& passed : passed_) {
+    const std::size_t offset = scan_begin + scan_.source_of(passed.position / 8);
+    const EntryPoint entry{static_cast<std::uint32_t>(offset), static_cast<std::uint8_t>(passed.position % 8),
+                           passed.dc};
+    if (row < entries.size() && entries[row] != entry) return false;
+    if (row == entries.size()) entries.push_back(entry);
+    ++row;
+  }
   return true;
 }
 

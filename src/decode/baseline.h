@@ -13,6 +13,7 @@
 #include "decode/jpeg_kernels.h"
 #include "decode/libjpeg.h"
 #include "decode/pixel_buffer.h"
+#include "decode/row_index.h"
 #include "decode/scan_bytes.h"
 
 namespace infeed {
@@ -26,6 +27,11 @@ class BaselineDecoder {
   /// (R, G, B, 255), from its first column and row on. False: nothing is known; ask libjpeg.
   [[nodiscard]] bool decode(const jpeg_decompress_struct& codec, std::span<const std::byte> coded, const Window& window,
                             PixelBuffer& out);
+
+  /// Of the next file: where its rows begin, as far as that is known. A decode starts as late as that allows, and adds
+  /// the rows that it passes; entries that are not the file's are dropped. Files with restart markers need none, and
+  /// leave it alone. `coded_begin`: where `coded` begins in the file. Null: no index, from here on.
+  void use_index(RowIndex* index, std::size_t coded_begin) noexcept;
 
  private:
   static constexpr int kMaxComponents = 3;
@@ -55,8 +61,17 @@ class BaselineDecoder {
 
   [[nodiscard]] bool plan(const jpeg_decompress_struct& codec, const Window& window);
   [[nodiscard]] bool plan_component(const jpeg_decompress_struct& codec, int place, const Window& window);
-  [[nodiscard]] bool decode_scan();
-  [[nodiscard]] bool next_interval(std::size_t interval);
+  /// Between two rows of MCUs, as decoded.
+  struct Passed {
+    std::size_t position = 0;  ///< bits from the scan's first byte
+    std::array<std::int16_t, kMaxComponents> dc{};
+  };
+
+  [[nodiscard]] bool decode_scan(std::span<const std::byte> coded);
+  [[nodiscard]] bool decode_by_index(std::span<const std::byte> coded);
+  [[nodiscard]] bool decode_rows(std::span<const std::byte> coded, int first_row, const EntryPoint& entry);
+  void pass_row();
+  [[nodiscard]] bool update_index(int first_row, std::size_t scan_begin);
   [[nodiscard]] bool decode_mcu(int mcu_x, int mcu_y);
   [[nodiscard]] bool decode_component(Component& component, int mcu_x, int mcu_y);
   void queue(Component& component, int block_x, int block_y, bool flat);
@@ -72,6 +87,9 @@ class BaselineDecoder {
   int mcus_across_ = 0, mcus_down_ = 0;
   Range mcu_rows_;  ///< that the window needs
   std::size_t mcus_per_interval_ = 0;
+  RowIndex* index_ = nullptr;
+  std::size_t coded_begin_ = 0;  ///< in the file
+  std::vector<Passed> passed_;   ///< with an index: from the first decoded row on, the end of the last one included
   BitReader reader_;
   CoefficientBlock unused_;  ///< of blocks outside the window
   std::array<CoefficientBlock, 2> blocks_;

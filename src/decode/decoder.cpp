@@ -118,4 +118,12 @@ const PixelWindow& Decoder::decode(const Window& window, int out_width, int out_
   return state.result;
 }
 
+void Decoder::use_index(RowIndex& index) {
+  if (state_->source == nullptr) throw ConfigError("use_index() without an open picture. Call open() first.");
+  state_->source->use_index(&index);
+  if (state_->info.format != ImageFormat::kJPEG) index = {.none = true};
+}
+
+std::size_t Decoder::head_bytes() const { return state_->source == nullptr ? 0 : state_->source->head_bytes(); }
+
 }  // namespace infeed

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 
+#include "decode/row_index.h"
 #include "infeed/decode/decode.h"
 
 namespace infeed {
@@ -45,6 +46,12 @@ class Decoder {
   /// `out_height` is the size to which the window will be resized: with options.exact == false it permits a DCT scale
   /// that keeps the window at least that large. The result lives until the next open(). Throws DecodeError.
   const PixelWindow& decode(const Window& window, int out_width, int out_height);
+
+  /// Until the next open(): where the open file's rows begin, as far as that is known; decode() starts as late as that
+  /// allows and adds the rows that it passes. Entry points that are not the file's cost time, no more: they are dropped.
+  void use_index(RowIndex& index);
+  /// Bytes of the open file before its coded data, where that is known; else 0.
+  [[nodiscard]] std::size_t head_bytes() const;
 
  private:
   struct State;

@@ -77,6 +77,7 @@ struct JpegSource::State {
   JpegHandle handle{};
   DecodeOptions options;
   BaselineDecoder baseline;
+  RowIndex* index = nullptr;
   bool by_libjpeg = false;
   bool fresh = false;  // the header is read, no row is
 
@@ -90,6 +91,7 @@ struct JpegSource::State {
   std::optional<PixelWindow> read_baseline(const JpegPlan& plan, PixelBuffer& buffer) {
     const std::size_t left = handle.source.bytes_in_buffer;
     if (by_libjpeg || plan.scale_num != DCTSIZE || handle.input_ended) return std::nullopt;
+    baseline.use_index(index, handle.bytes.size() - left);
     if (!baseline.decode(handle.codec, handle.bytes.last(left), plan.window, buffer)) return std::nullopt;
     PixelWindow result;
     result.pixels = buffer.row(0);
@@ -112,6 +114,7 @@ struct JpegSource::State {
     if (handle.codec.out_color_space == JCS_CMYK) {
       for (int y = 0; y < rows_done; ++y) cmyk_to_rgbx(buffer.row(y), columns);
     }
+    if (index != nullptr && plan.scale_num == DCTSIZE) *index = {.none = true};
     PixelWindow result;
     const int first_column = static_cast<int>(handle.crop_x);
     result.pixels = buffer.row(plan.window.y - decoded.y) + std::ptrdiff_t{4} * (plan.window.x - first_column);
@@ -127,6 +130,7 @@ StoredInfo JpegSource::open(std::span<const std::byte> bytes, const DecodeOption
   state_->options = options;
   const JpegHeader header = scan_jpeg_header(bytes);
   if (is_lossless_frame(header.frame_marker)) throw_lossless(header.frame_marker);
+  state_->index = nullptr;
   state_->read_header(bytes);
   const jpeg_decompress_struct& codec = state_->handle.codec;
   check_picture_size("JPEG", codec.image_width, codec.image_height, options.max_pixels);
@@ -152,6 +156,13 @@ PixelWindow JpegSource::decode(const Window& window, int out_width, int out_heig
   result.full_width = plan.full_width;
   result.full_height = plan.full_height;
   return result;
+}
+
+void JpegSource::use_index(RowIndex* index) { state_->index = index; }
+
+std::size_t JpegSource::head_bytes() const {
+  const JpegHandle& handle = state_->handle;
+  return handle.input_ended ? 0 : handle.bytes.size() - handle.source.bytes_in_buffer;
 }
 
 }  // namespace infeed

@@ -17,6 +17,8 @@ class JpegSource final : public PictureSource {
 
   StoredInfo open(std::span<const std::byte> bytes, const DecodeOptions& options) override;
   PixelWindow decode(const Window& window, int out_width, int out_height, PixelBuffer& buffer) override;
+  void use_index(RowIndex* index) override;
+  [[nodiscard]] std::size_t head_bytes() const override;
 
  private:
   struct State;  // libjpeg's headers stay out of this one

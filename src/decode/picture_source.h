@@ -6,6 +6,7 @@
 
 #include "decode/decoder.h"
 #include "decode/pixel_buffer.h"
+#include "decode/row_index.h"
 
 namespace infeed {
 
@@ -26,6 +27,10 @@ class PictureSource {
 
   /// Exactly `window` of the stored picture, or what it is after scaling, in `buffer`.
   virtual PixelWindow decode(const Window& window, int out_width, int out_height, PixelBuffer& buffer) = 0;
+
+  /// See Decoder; a format that has no rows to find ignores them.
+  virtual void use_index(RowIndex*) {}
+  [[nodiscard]] virtual std::size_t head_bytes() const { return 0; }
 };
 
 /// Throws DecodeError unless 0 < width x height <= max_pixels. `format` names the file's format in the message.
