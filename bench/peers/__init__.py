@@ -42,7 +42,9 @@ LOADERS: dict[str, Loader] = {
         "infeed_engine", {work: ("fork", "thread") for work in WORKS}, ours=True, is_program=True, inline=True
     ),
     "infeed": Loader("infeed_drop_in", _PYTHON_DATASETS, ours=True, inline=True),
-    "infeed-native": Loader("infeed_native", {work: ("fork", "thread") for work in ("W1a", "W1b", "W2", "W3")}, ours=True),
+    "infeed-native": Loader(
+        "infeed_native", {work: ("fork", "thread") for work in ("W1a", "W1b", "W2", "W3")}, ours=True
+    ),
     "torch": Loader("torch_loader", _PYTHON_DATASETS, inline=True),
     "tf.data": Loader("tf_data", {**_IMAGES, "W2": PLAIN, "W3": PLAIN}),
     "DALI": Loader("dali", {**_IMAGES, "W2": PLAIN}),

@@ -47,8 +47,10 @@ def main():
     print(f"/// Written by torch_golden.py with torch {torch.__version__.split('+')[0]}.")
     print("\n#include <cstdint>\n\nnamespace infeed {\n")
     print("/// The checksum of a call's result on a fresh generator, and the int64 that random_() draws after it.")
-    print("struct TorchGolden {\n  std::uint64_t seed;\n  const char* call;\n  std::uint64_t checksum;\n"
-          "  std::int64_t next;\n};\n")
+    print(
+        "struct TorchGolden {\n  std::uint64_t seed;\n  const char* call;\n  std::uint64_t checksum;\n"
+        "  std::int64_t next;\n};\n"
+    )
     print("inline constexpr TorchGolden kTorchGoldens[] = {")
     for seed in SEEDS:
         for name, call in CALLS.items():

@@ -293,7 +293,6 @@ def test_what_only_torch_can_stack_or_refuse_is_left_to_it(message: Any, batch: 
     assert ours[:2] == theirs[:2] if isinstance(theirs, tuple) else torch.equal(ours, theirs)
 
 
-
 def test_flipped_arrays_have_their_values():
     rows = [np.arange(12).reshape(3, 4)[:, ::-1], np.arange(12).reshape(3, 4)[::-1]]
     how, batch = fetched(lambda i: rows[i], count=2)

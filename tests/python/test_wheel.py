@@ -38,7 +38,16 @@ def pip(*arguments):
 def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     build = os.environ.get("INFEED_SCRATCH", str(folder)) + "/wheel"  # kept, so that the next run is quick
-    pip("wheel", str(ROOT), "--no-build-isolation", "--no-deps", "-w", str(folder), "--config-settings", f"build-dir={build}")
+    pip(
+        "wheel",
+        str(ROOT),
+        "--no-build-isolation",
+        "--no-deps",
+        "-w",
+        str(folder),
+        "--config-settings",
+        f"build-dir={build}",
+    )
     (path,) = folder.glob("infeed-*.whl")
     return path
 

@@ -83,25 +83,27 @@ def resize_cases():
 def chain_cases():
     crop = (CROP, 3, 5, 40, 30)
     flip = (FLIP, 0, 0, 0, 0)
-    for seed, ops in enumerate([
-        [crop, (RESIZE, 22, 17, 0, 0), flip],  # RandomResizedCrop: taps end at the crop
-        [(CROP, 60, 50, 40, 30), (RESIZE, 64, 48, 0, 0)],
-        [(CROP, 0, 0, 90, 9), (RESIZE, 32, 32, 0, 0), flip],
-        [flip, (CROP, 11, 2, 50, 71), (RESIZE, 40, 40, 0, 0)],
-        [(CROP, 99, 79, 1, 1), (RESIZE, 5, 5, 0, 0)],
-        [(SHORTER, 32, 0, 0, 0), (CENTER, 28, 28, 0, 0)],
-        [(SHORTER, 33, 0, 0, 0), (CENTER, 28, 28, 0, 0), flip],
-        [flip, (SHORTER, 33, 0, 0, 0), (CENTER, 28, 25, 0, 0)],
-        [(SHORTER, 20, 0, 0, 0), (CENTER, 33, 24, 0, 0)],
-        [(SHORTER, 21, 0, 0, 0), (CENTER, 40, 41, 0, 0), flip],
-        [(CENTER, 31, 40, 0, 0)],
-        [(CENTER, 31, 40, 0, 0), flip],
-        [(CENTER, 90, 45, 0, 0), flip],
-        [(CENTER, 111, 121, 0, 0), (RESIZE, 40, 40, 0, 0)],
-        [(CENTER, 111, 61, 0, 0), flip, (CROP, 2, 3, 50, 100), (RESIZE, 33, 48, 0, 0), (CENTER, 50, 20, 0, 0)],
-        [crop],
-        [flip, crop],
-    ]):
+    for seed, ops in enumerate(
+        [
+            [crop, (RESIZE, 22, 17, 0, 0), flip],  # RandomResizedCrop: taps end at the crop
+            [(CROP, 60, 50, 40, 30), (RESIZE, 64, 48, 0, 0)],
+            [(CROP, 0, 0, 90, 9), (RESIZE, 32, 32, 0, 0), flip],
+            [flip, (CROP, 11, 2, 50, 71), (RESIZE, 40, 40, 0, 0)],
+            [(CROP, 99, 79, 1, 1), (RESIZE, 5, 5, 0, 0)],
+            [(SHORTER, 32, 0, 0, 0), (CENTER, 28, 28, 0, 0)],
+            [(SHORTER, 33, 0, 0, 0), (CENTER, 28, 28, 0, 0), flip],
+            [flip, (SHORTER, 33, 0, 0, 0), (CENTER, 28, 25, 0, 0)],
+            [(SHORTER, 20, 0, 0, 0), (CENTER, 33, 24, 0, 0)],
+            [(SHORTER, 21, 0, 0, 0), (CENTER, 40, 41, 0, 0), flip],
+            [(CENTER, 31, 40, 0, 0)],
+            [(CENTER, 31, 40, 0, 0), flip],
+            [(CENTER, 90, 45, 0, 0), flip],
+            [(CENTER, 111, 121, 0, 0), (RESIZE, 40, 40, 0, 0)],
+            [(CENTER, 111, 61, 0, 0), flip, (CROP, 2, 3, 50, 100), (RESIZE, 33, 48, 0, 0), (CENTER, 50, 20, 0, 0)],
+            [crop],
+            [flip, crop],
+        ]
+    ):
         for size in ((100, 80), (75, 101)):
             if all(op[0] != CROP or size == (100, 80) for op in ops):
                 yield size, seed, ops
