@@ -62,9 +62,12 @@ class Job {
       const FusedPlan plan = plan_sample(options_.transforms, info.width, info.height, Philox(options_.seed, 0, i));
       const Shape shape = options_.transforms.layout() == ImageLayout::kCHW ? Shape{3, plan.out_height, plan.out_width}
                                                                             : Shape{plan.out_height, plan.out_width, 3};
-      const PixelWindow& pixels = tools.decoder.decode(plan.window, plan.out_width, plan.out_height);
+      const auto planes = decode_planes_if_asked(tools.decoder, plan, options_.decode);
+      const PixelWindow* pixels =
+          planes ? nullptr : &tools.decoder.decode(plan.window, plan.out_width, plan.out_height);
       const ArrayView out(store_(i, shape), options_.transforms.dtype(), shape);
-      tools.kernel.run(options_.transforms, plan, pixels, out);
+      planes ? tools.kernel.run(options_.transforms, plan, *planes, out)
+             : tools.kernel.run(options_.transforms, plan, *pixels, out);
     } catch (const DecodeError& error) {
       throw DecodeError(error.fault(), fmt::format("{}: {}", name, error.what()));
     } catch (const DataError& error) {

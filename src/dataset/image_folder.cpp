@@ -53,7 +53,14 @@ State decode_state(const DecodeOptions& options) {
   state.set("orient", options.orient);
   state.set("allow_truncated", options.allow_truncated);
   state.set("max_pixels", options.max_pixels);
+  state.set("path", options.path == DecodePath::kPlanes ? "planes" : "exact");
   return state;
+}
+
+DecodePath decode_path(const std::string& name) {
+  if (name == "planes") return DecodePath::kPlanes;
+  if (name == "exact") return DecodePath::kExact;
+  throw ConfigError(fmt::format("decode path '{}' is unknown; it is 'exact' or 'planes'.", name));
 }
 
 DecodeOptions decode_from(const State& state) {
@@ -62,6 +69,7 @@ DecodeOptions decode_from(const State& state) {
   if (state.contains("orient")) options.orient = state.get_bool("orient");
   if (state.contains("allow_truncated")) options.allow_truncated = state.get_bool("allow_truncated");
   if (state.contains("max_pixels")) options.max_pixels = state.get_int("max_pixels");
+  if (state.contains("path")) options.path = decode_path(state.get_string("path"));
   return options;
 }
 

@@ -94,6 +94,11 @@ std::span<const std::byte> FileBuffer::read(const std::string& path) {
   return {bytes_.get(), have};
 }
 
+std::optional<PlaneWindow> decode_planes_if_asked(Decoder& decoder, const FusedPlan& plan,
+                                                  const DecodeOptions& options) {
+  return options.path == DecodePath::kPlanes ? decoder.decode_planes(plan.window) : std::nullopt;
+}
+
 void ImageReader::read(const std::string& path, const Compose& transforms, const DecodeOptions& options, Row& row) {
   StageTimes ignored;
   StageTimes& times = row.context().times == nullptr ? ignored : *row.context().times;
@@ -104,13 +109,14 @@ void ImageReader::read(const std::string& path, const Compose& transforms, const
 
   const ImageInfo info = decoder_.open(bytes, options);
   const FusedPlan plan = plan_sample(transforms, info.width, info.height, row.context().rng());
-  const PixelWindow& pixels = decoder_.decode(plan.window, plan.out_width, plan.out_height);
+  const auto planes = decode_planes_if_asked(decoder_, plan, options);
+  const PixelWindow* pixels = planes ? nullptr : &decoder_.decode(plan.window, plan.out_width, plan.out_height);
   times.decode_ns += lap.next();
 
   if (row.schema()[0].variable())
     row.resize(0, transforms.layout() == ImageLayout::kCHW ? Shape{3, plan.out_height, plan.out_width}
                                                            : Shape{plan.out_height, plan.out_width, 3});
-  kernel_.run(transforms, plan, pixels, row[0]);
+  planes ? kernel_.run(transforms, plan, *planes, row[0]) : kernel_.run(transforms, plan, *pixels, row[0]);
   times.transform_ns += lap.next();
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -28,6 +29,10 @@ class FileBuffer {
   std::unique_ptr<std::byte[]> bytes_;
   std::size_t capacity_ = 0;
 };
+
+/// The planes that `plan` needs of the open picture; nullopt where its pixels are to be taken.
+[[nodiscard]] std::optional<PlaneWindow> decode_planes_if_asked(Decoder& decoder, const FusedPlan& plan,
+                                                                const DecodeOptions& options);
 
 /// Decoder, kernel and buffers are kept from picture to picture. One owner, one thread.
 class ImageReader {

@@ -40,6 +40,17 @@ std::uint8_t* BaselineDecoder::Component::at(int x, int y) noexcept {
   return plane.data() + kLeft + (y - block_rows.begin * kBlock) * stride + (x - block_columns.begin * kBlock);
 }
 
+SamplePlane BaselineDecoder::Component::held() noexcept {
+  SamplePlane all;
+  all.x0 = block_columns.begin * kBlock;
+  all.y0 = block_rows.begin * kBlock;
+  all.width = std::min(width, block_columns.end * kBlock) - all.x0;
+  all.height = std::min(height, block_rows.end * kBlock) - all.y0;
+  all.samples = at(all.x0, all.y0);
+  all.stride = stride;
+  return all;
+}
+
 bool BaselineDecoder::decode(const jpeg_decompress_struct& codec, std::span<const std::byte> coded,
                              const Window& window, PixelBuffer& out) {
   if (!is_ours(codec) || !plan(codec, window) || !decode_scan(coded)) return false;
@@ -47,6 +58,28 @@ bool BaselineDecoder::decode(const jpeg_decompress_struct& codec, std::span<cons
   for (int i = 0; i < num_components_; ++i) extend_edges(components_[static_cast<std::size_t>(i)]);
   write_rows(window, out);
   return true;
+}
+
+bool BaselineDecoder::decode_planes(const jpeg_decompress_struct& codec, std::span<const std::byte> coded,
+                                    const Window& window, PlaneWindow& out) {
+  if (!is_ours(codec) || !plan(codec, window) || !has_planes() || !decode_scan(coded)) return false;
+  out.num_planes = num_components_;
+  out.width = static_cast<int>(codec.image_width);
+  out.height = static_cast<int>(codec.image_height);
+  const Component& last = components_[static_cast<std::size_t>(num_components_ - 1)];
+  out.spread_x = last.spread_x;
+  out.spread_y = last.spread_y;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(num_components_); ++i) out.planes[i] = components_[i].held();
+  return true;
+}
+
+// Full luma; chroma alike in both components and spread as libjpeg does it by weights, not by repetition.
+bool BaselineDecoder::has_planes() const noexcept {
+  const Component &y = components_[0], &cb = components_[1], &cr = components_[2];
+  if (y.spread_x != 1 || y.spread_y != 1) return false;
+  if (num_components_ == 1) return true;
+  const bool alike = cb.spread_x == cr.spread_x && cb.spread_y == cr.spread_y;
+  return alike && cb.spread_x <= 2 && cb.spread_y <= 2 && (cb.spread_x == 1 || cb.width > 2);
 }
 
 bool BaselineDecoder::plan(const jpeg_decompress_struct& codec, const Window& window) {

@@ -13,6 +13,7 @@
 #include "decode/jpeg_kernels.h"
 #include "decode/libjpeg.h"
 #include "decode/pixel_buffer.h"
+#include "decode/plane_window.h"
 #include "decode/row_index.h"
 #include "decode/scan_bytes.h"
 
@@ -32,6 +33,11 @@ class BaselineDecoder {
   /// the rows that it passes; entries that are not the file's are dropped. Files with restart markers need none, and
   /// leave it alone. `coded_begin`: where `coded` begins in the file. Null: no index, from here on.
   void use_index(RowIndex* index, std::size_t coded_begin) noexcept;
+
+  /// The same window's samples, without upsampling and colour; `out` holds until the next decode. False too where
+  /// planes of such a file are not served: see PlaneWindow.
+  [[nodiscard]] bool decode_planes(const jpeg_decompress_struct& codec, std::span<const std::byte> coded,
+                                   const Window& window, PlaneWindow& out);
 
  private:
   static constexpr int kMaxComponents = 3;
@@ -57,6 +63,8 @@ class BaselineDecoder {
 
     /// Sample row `y` of the picture from its column `x` on; one sample further left may be read too.
     [[nodiscard]] std::uint8_t* at(int x, int y) noexcept;
+    /// All that is held, within the picture.
+    [[nodiscard]] SamplePlane held() noexcept;
   };
 
   [[nodiscard]] bool plan(const jpeg_decompress_struct& codec, const Window& window);
@@ -76,6 +84,7 @@ class BaselineDecoder {
   [[nodiscard]] bool decode_component(Component& component, int mcu_x, int mcu_y);
   void queue(Component& component, int block_x, int block_y, bool flat);
   void flush();
+  [[nodiscard]] bool has_planes() const noexcept;
   void extend_edges(Component& component) noexcept;
   void write_rows(const Window& window, PixelBuffer& out);
   [[nodiscard]] const std::uint8_t* row_of(int place, const Window& window, int y);

@@ -106,6 +106,14 @@ ImageInfo Decoder::open(Bytes bytes, const DecodeOptions& options) {
   return state.info;
 }
 
+std::optional<PlaneWindow> Decoder::decode_planes(const Window& window) {
+  State& state = *state_;
+  if (state.source == nullptr) throw ConfigError("decode_planes() without an open picture. Call open() first.");
+  check_window(window, state.info);
+  if (state.info.orientation != 1) return std::nullopt;
+  return state.source->decode_planes(window);
+}
+
 const PixelWindow& Decoder::decode(const Window& window, int out_width, int out_height) {
   State& state = *state_;
   if (state.source == nullptr) throw ConfigError("decode() without an open picture. Call open() first.");

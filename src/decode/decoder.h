@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
+#include "decode/plane_window.h"
 #include "decode/row_index.h"
 #include "infeed/decode/decode.h"
 
@@ -52,6 +54,9 @@ class Decoder {
   void use_index(RowIndex& index);
   /// Bytes of the open file before its coded data, where that is known; else 0.
   [[nodiscard]] std::size_t head_bytes() const;
+
+  /// The same window as planes, for DecodePath::kPlanes; nullopt where the file is not of that kind: ask decode().
+  [[nodiscard]] std::optional<PlaneWindow> decode_planes(const Window& window);
 
  private:
   struct State;

@@ -99,6 +99,15 @@ struct JpegSource::State {
     return result;
   }
 
+  std::optional<PlaneWindow> read_planes(const Window& window) {
+    PlaneWindow planes;
+    const std::size_t left = handle.source.bytes_in_buffer;
+    if (by_libjpeg || handle.input_ended) return std::nullopt;
+    baseline.use_index(index, handle.bytes.size() - left);
+    if (!baseline.decode_planes(handle.codec, handle.bytes.last(left), window, planes)) return std::nullopt;
+    return planes;
+  }
+
   PixelWindow read_window(const JpegPlan& plan, PixelBuffer& buffer) {
     if (const auto result = read_baseline(plan, buffer)) return *result;
     const Window& decoded = plan.decoded;
@@ -163,6 +172,11 @@ void JpegSource::use_index(RowIndex* index) { state_->index = index; }
 std::size_t JpegSource::head_bytes() const {
   const JpegHandle& handle = state_->handle;
   return handle.input_ended ? 0 : handle.bytes.size() - handle.source.bytes_in_buffer;
+}
+
+std::optional<PlaneWindow> JpegSource::decode_planes(const Window& window) {
+  if (!state_->fresh) state_->read_header(state_->handle.bytes);
+  return state_->read_planes(window);
 }
 
 }  // namespace infeed

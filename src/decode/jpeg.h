@@ -19,6 +19,7 @@ class JpegSource final : public PictureSource {
   PixelWindow decode(const Window& window, int out_width, int out_height, PixelBuffer& buffer) override;
   void use_index(RowIndex* index) override;
   [[nodiscard]] std::size_t head_bytes() const override;
+  std::optional<PlaneWindow> decode_planes(const Window& window) override;
 
  private:
   struct State;  // libjpeg's headers stay out of this one

@@ -2,10 +2,12 @@
 /// One file format's reader, as the Decoder sees it: stored pixels, before orientation.
 
 #include <cstddef>
+#include <optional>
 #include <span>
 
 #include "decode/decoder.h"
 #include "decode/pixel_buffer.h"
+#include "decode/plane_window.h"
 #include "decode/row_index.h"
 
 namespace infeed {
@@ -31,6 +33,12 @@ class PictureSource {
   /// See Decoder; a format that has no rows to find ignores them.
   virtual void use_index(RowIndex*) {}
   [[nodiscard]] virtual std::size_t head_bytes() const { return 0; }
+
+  /// `window` of the stored picture as planes, until the next decode; nullopt where only decode() will do.
+  virtual std::optional<PlaneWindow> decode_planes(const Window& window) {
+    static_cast<void>(window);
+    return std::nullopt;
+  }
 };
 
 /// Throws DecodeError unless 0 < width x height <= max_pixels. `format` names the file's format in the message.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "infeed/base/error.h"
@@ -56,6 +57,17 @@ void check_output(const Compose& chain, const FusedPlan& plan, const ArrayView& 
   throw ConfigError(fmt::format("the transforms make {} {}, contiguous; the row is {} {}{}. Declare the field so.",
                                 to_string(chain.dtype()), shape.str(), to_string(out.dtype), out.shape.str(),
                                 out.is_contiguous() ? "" : " with gaps"));
+}
+
+void check_planes(const FusedPlan& plan, const PlaneWindow& planes) {
+  const Window& w = plan.window;
+  const SamplePlane& luma = planes.planes[0];
+  const bool covers = luma.x0 <= w.x && luma.y0 <= w.y && luma.x0 + luma.width >= w.x + w.width &&
+                      luma.y0 + luma.height >= w.y + w.height;
+  if (covers && luma.samples != nullptr && (planes.num_planes == 1 || planes.num_planes == 3)) return;
+  throw ConfigError(
+      fmt::format("the plan needs pixels {} x {} at ({}, {}); of {} planes the first holds {} x {} at ({}, {}).",
+                  w.width, w.height, w.x, w.y, planes.num_planes, luma.width, luma.height, luma.x0, luma.y0));
 }
 
 // At full scale the pixels must cover the window; a scaled decode rounds it outwards itself.
@@ -112,7 +124,8 @@ struct FusedKernel::Scratch {
 
   const Kernels& kernels;
   TapTable across, down;
-  std::vector<std::int16_t> planes;  // one row between the passes
+  TapTable chroma_across, chroma_down;
+  std::vector<std::int16_t> between;  // one row between the passes
   std::vector<std::int32_t> sums;    // one row before it is emitted
 
   Planes<std::int32_t> sums_for(int width) {
@@ -120,15 +133,19 @@ struct FusedKernel::Scratch {
     if (sums.size() < 3 * stride) sums.resize(3 * stride);
     return {sums.data(), static_cast<std::ptrdiff_t>(stride)};
   }
-  Planes<std::int16_t> planes_for(int width, int slack) {
+  Planes<std::int16_t> between_for(int width, int slack) {
     const std::size_t stride = static_cast<std::size_t>(block_up(width) + slack);
-    if (planes.size() < 3 * stride) planes.resize(3 * stride);
-    return {planes.data(), static_cast<std::ptrdiff_t>(stride)};
+    if (between.size() < 3 * stride) between.resize(3 * stride);
+    return {between.data(), static_cast<std::ptrdiff_t>(stride)};
   }
 
   void copy(const FusedPlan& plan, const PixelWindow& pixels, RowWriter& rows);
   void build_tables(const FusedPlan& plan, const PixelWindow& pixels);
   void resample(const PixelWindow& pixels, RowWriter& rows);
+  void build_tables(const FusedPlan& plan, const PlaneWindow& planes);
+  void resample(const PlaneWindow& planes, RowWriter& rows);
+  void filter_across(const TapTable& table, int channels, Planes<const std::int16_t> in,
+                     Planes<std::int32_t> out) const;
 };
 
 void FusedKernel::Scratch::copy(const FusedPlan& plan, const PixelWindow& pixels, RowWriter& rows) {
@@ -159,10 +176,15 @@ void FusedKernel::Scratch::build_tables(const FusedPlan& plan, const PixelWindow
              TapTable::Grouping::kNone);
 }
 
+void FusedKernel::Scratch::filter_across(const TapTable& table, int channels, Planes<const std::int16_t> in,
+                                         Planes<std::int32_t> out) const {
+  if (table.taps > TapTable::kMaxTaps) return horizontal_exact(table, channels, in, out);
+  kernels.horizontal[channels](table, in, out);
+}
+
 void FusedKernel::Scratch::resample(const PixelWindow& pixels, RowWriter& rows) {
   const Planes<std::int32_t> out = sums_for(across.outputs);
-  const Planes<std::int16_t> between = planes_for(across.extent, kPlaneSlack + across.stride);
-  const auto horizontal = across.taps > TapTable::kMaxTaps ? horizontal_exact : kernels.horizontal;
+  const Planes<std::int16_t> filtered = between_for(across.extent, kPlaneSlack + across.stride);
   for (int y = 0; y < down.outputs; ++y) {
     const auto i = static_cast<std::size_t>(y);
     const std::ptrdiff_t row = down.first + down.start[i];
@@ -172,8 +194,75 @@ void FusedKernel::Scratch::resample(const PixelWindow& pixels, RowWriter& rows) 
                       .taps = down.count[i],
                       .shift = down.shift,
                       .width = across.extent},
-                     between);
-    horizontal(across, {between.data, between.stride}, out);
+                     filtered);
+    filter_across(across, 3, {filtered.data, filtered.stride}, out);
+    rows.write({out.data, out.stride});
+  }
+}
+
+void FusedKernel::Scratch::build_tables(const FusedPlan& plan, const PlaneWindow& planes) {
+  const SamplePlane &luma = planes.planes[0], &chroma = planes.planes[1];
+  TapSpec x{.axis = plan.horizontal,
+            .held_begin = luma.x0,
+            .held_size = luma.width,
+            .reversed = plan.flip,
+            .max_shift = kHorizontalShift};
+  TapSpec y{.axis = plan.vertical, .held_begin = luma.y0, .held_size = luma.height, .max_shift = kVerticalShift};
+  across.build(x, kernels.grouping);
+  down.build(y, TapTable::Grouping::kNone);
+  if (planes.num_planes == 1) return;
+  const auto samples = [](int all, int spread, int begin, int held) {
+    return spread == 1 ? SampleRange{} : SampleRange{spread, (all + spread - 1) / spread, begin, held};
+  };
+  x.samples = samples(planes.width, planes.spread_x, chroma.x0, chroma.width);
+  y.samples = samples(planes.height, planes.spread_y, chroma.y0, chroma.height);
+  if (planes.spread_x == 1) x.held_begin = chroma.x0, x.held_size = chroma.width;
+  if (planes.spread_y == 1) y.held_begin = chroma.y0, y.held_size = chroma.height;
+  chroma_across.build(x, kernels.grouping);
+  chroma_down.build(y, TapTable::Grouping::kNone);
+}
+
+namespace {
+
+// Row `y` of a plane's vertical pass.
+RowTaps rows_under(const TapTable& down, int y, const SamplePlane& plane, const TapTable& across) {
+  const auto i = static_cast<std::size_t>(y);
+  const std::ptrdiff_t row = down.first + down.start[i];
+  return {.pixels = plane.samples + row * plane.stride + across.first,
+          .stride = plane.stride,
+          .weights = down.weights.data() + i * static_cast<std::size_t>(down.stride),
+          .taps = down.count[i],
+          .shift = down.shift,
+          .width = across.extent};
+}
+
+// Chroma counts from 128: that much of each weight is taken off, so that padding has no colour.
+std::int32_t centred(const RowTaps& rows) {
+  return -128 * std::accumulate(rows.weights, rows.weights + rows.taps, std::int32_t{0});
+}
+
+}  // namespace
+
+void FusedKernel::Scratch::resample(const PlaneWindow& planes, RowWriter& rows) {
+  const Planes<std::int32_t> out = sums_for(across.outputs);
+  const bool gray = planes.num_planes == 1;
+  const int extent = std::max(across.extent, gray ? 0 : chroma_across.extent);
+  const int stride = std::max(across.stride, gray ? 0 : chroma_across.stride);
+  const Planes<std::int16_t> filtered = between_for(extent, kPlaneSlack + stride);
+  const ColourRow colour{across.outputs, across.shift + kPlaneBits - kColourBits, chroma_across.shift};
+  for (int y = 0; y < down.outputs; ++y) {
+    kernels.vertical_plane(rows_under(down, y, planes.planes[0], across), 0, filtered.row(0));
+    filter_across(across, 1, {filtered.data, filtered.stride}, out);
+    if (gray) {
+      rows.write({out.data, 0});  // all three are luma
+      continue;
+    }
+    const RowTaps cb = rows_under(chroma_down, y, planes.planes[1], chroma_across);
+    const std::int32_t offset = centred(cb);
+    kernels.vertical_plane(cb, offset, filtered.row(1));
+    kernels.vertical_plane(rows_under(chroma_down, y, planes.planes[2], chroma_across), offset, filtered.row(2));
+    filter_across(chroma_across, 2, {filtered.row(1), filtered.stride}, {out.row(1), out.stride});
+    kernels.colour(colour, out);
     rows.write({out.data, out.stride});
   }
 }
@@ -189,6 +278,17 @@ void FusedKernel::run(const Compose& chain, const FusedPlan& plan, const PixelWi
   if (!copies) scratch.build_tables(plan, pixels);
   RowWriter rows(scratch.kernels, chain, plan, out, copies ? 0 : scratch.across.shift + kPlaneBits);
   copies ? scratch.copy(plan, pixels, rows) : scratch.resample(pixels, rows);
+  if (rows.streams()) scratch.kernels.fence();
+}
+
+void FusedKernel::run(const Compose& chain, const FusedPlan& plan, const PlaneWindow& planes, const ArrayView& out) {
+  check_output(chain, plan, out);
+  check_planes(plan, planes);
+  Scratch& scratch = *scratch_;
+  scratch.build_tables(plan, planes);
+  const bool gray = planes.num_planes == 1;
+  RowWriter rows(scratch.kernels, chain, plan, out, gray ? scratch.across.shift + kPlaneBits : kColourBits);
+  scratch.resample(planes, rows);
   if (rows.streams()) scratch.kernels.fence();
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/cpu.h"
 #include "decode/decoder.h"
+#include "decode/plane_window.h"
 #include "infeed/base/array_view.h"
 #include "transform/plan.h"
 
@@ -26,6 +27,11 @@ class FusedKernel {
   /// dtype. Every element is written, nothing beyond; large results by streaming stores, fenced before the return.
   /// Throws ConfigError where `out` or `pixels` are not what plan and chain need.
   void run(const Compose& chain, const FusedPlan& plan, const PixelWindow& pixels, const ArrayView& out);
+
+  /// The same from planes: each is resized by itself, chroma straight from its fewer samples, and colour is made of the
+  /// results. What is held beyond the plan's window changes no bit. Gray equals the pixels' result bit for bit; of
+  /// colours docs/transform.md states the error.
+  void run(const Compose& chain, const FusedPlan& plan, const PlaneWindow& planes, const ArrayView& out);
 
  private:
   struct Scratch;

@@ -29,10 +29,26 @@ void vertical(const RowTaps& rows, Planes<std::int16_t> out) {
   }
 }
 
-template <int kTaps>  // 0: any number
+void vertical_plane(const RowTaps& rows, std::int32_t offset, std::int16_t* out) {
+  constexpr int kSamples = 4 * kBlock;
+  const int drop = rows.shift - kPlaneBits;
+  for (int x = 0; x < rows.width; x += kSamples) {
+    const int n = std::min(kSamples, rows.width - x);
+    std::int32_t sums[kSamples];
+    for (int i = 0; i < n; ++i) sums[i] = (1 << (drop - 1)) + offset;
+    for (int j = 0; j < rows.taps; ++j) {
+      const std::uint8_t* row = rows.pixels + j * rows.stride + x;
+      const std::int16_t weight = rows.weights[j];
+      for (int i = 0; i < n; ++i) sums[i] += static_cast<std::int16_t>(row[i]) * weight;
+    }
+    for (int i = 0; i < n; ++i) out[x + i] = static_cast<std::int16_t>(sums[i] >> drop);
+  }
+}
+
+template <int kTaps, int kChannels>  // kTaps 0: any number
 void horizontal_taps(const TapTable& table, Planes<const std::int16_t> in, Planes<std::int32_t> out) {
   const int taps = kTaps > 0 ? kTaps : table.taps;
-  for (int c = 0; c < 3; ++c) {
+  for (int c = 0; c < kChannels; ++c) {
     const std::int16_t* plane = in.row(c);
     const std::int32_t* start = table.start.data();
     const std::int16_t* weights = table.weights.data();
@@ -45,14 +61,27 @@ void horizontal_taps(const TapTable& table, Planes<const std::int16_t> in, Plane
   }
 }
 
+template <int kChannels>
 void horizontal(const TapTable& table, Planes<const std::int16_t> in, Planes<std::int32_t> out) {
   switch (table.taps) {
-    case 1: return horizontal_taps<1>(table, in, out);
-    case 2: return horizontal_taps<2>(table, in, out);
-    case 3: return horizontal_taps<3>(table, in, out);
-    case 4: return horizontal_taps<4>(table, in, out);
-    case 5: return horizontal_taps<5>(table, in, out);
-    default: return horizontal_taps<0>(table, in, out);
+    case 1: return horizontal_taps<1, kChannels>(table, in, out);
+    case 2: return horizontal_taps<2, kChannels>(table, in, out);
+    case 3: return horizontal_taps<3, kChannels>(table, in, out);
+    case 4: return horizontal_taps<4, kChannels>(table, in, out);
+    case 5: return horizontal_taps<5, kChannels>(table, in, out);
+    default: return horizontal_taps<0, kChannels>(table, in, out);
+  }
+}
+
+void colour(const ColourRow& row, Planes<std::int32_t> sums) {
+  const std::int32_t half = 1 << (row.chroma_drop - 1);
+  for (int i = 0; i < row.width; ++i) {
+    const std::int32_t y = sums.row(0)[i] >> row.luma_drop;
+    const std::int32_t cb = (sums.row(1)[i] + half) >> row.chroma_drop;
+    const std::int32_t cr = (sums.row(2)[i] + half) >> row.chroma_drop;
+    sums.row(0)[i] = std::clamp(y + kCrToR * cr, 0, kMaxColour);
+    sums.row(1)[i] = std::clamp(y + kCbToG * cb + kCrToG * cr, 0, kMaxColour);
+    sums.row(2)[i] = std::clamp(y + kCbToB * cb, 0, kMaxColour);
   }
 }
 
@@ -116,7 +145,9 @@ void emit_hwc(Planes<const std::int32_t> sums, const Values& values, const RowTa
 
 constexpr Kernels kPortable = {
     .vertical = vertical,
-    .horizontal = horizontal,
+    .vertical_plane = vertical_plane,
+    .horizontal = {nullptr, horizontal<1>, horizontal<2>, horizontal<3>},
+    .colour = colour,
     .split = split,
     .emit_chw = {emit_chw<ToUInt8>, emit_chw<ToFloat16>, emit_chw<ToBFloat16>, emit_chw<ToFloat32>},
     .emit_hwc = {emit_hwc<ToUInt8>, emit_hwc<ToFloat16>, emit_hwc<ToBFloat16>, emit_hwc<ToFloat32>},
@@ -127,9 +158,9 @@ constexpr Kernels kPortable = {
 
 const Kernels* kernels_portable() noexcept { return &kPortable; }
 
-void horizontal_exact(const TapTable& table, Planes<const std::int16_t> in, Planes<std::int32_t> out) {
+void horizontal_exact(const TapTable& table, int channels, Planes<const std::int16_t> in, Planes<std::int32_t> out) {
   const double unit = std::ldexp(1.0, table.shift);
-  for (int c = 0; c < 3; ++c) {
+  for (int c = 0; c < channels; ++c) {
     for (int i = 0; i < table.outputs; ++i) {
       const std::int16_t* taps = in.row(c) + table.start[static_cast<std::size_t>(i)];
       const double* weights = table.exact.data() + std::ptrdiff_t{i} * table.exact_stride;

@@ -6,6 +6,12 @@
 ///     source rows, RGBX bytes --vertical--> R, G, B as int16, 7 fraction bits --horizontal--> R, G, B as int32
 ///     --emit--> row
 ///
+/// From planes as a JPEG codes them, Y, Cb and Cr go the same way one by one, with chroma's own taps; colour joins them:
+///
+///     Y rows --vertical_plane--> int16 --horizontal[1]--> Y as int32
+///     Cb, Cr rows --vertical_plane, less 128--> int16 --horizontal[2]--> Cb, Cr as int32
+///     --colour--> R, G, B as int32 --emit--> row
+///
 /// The files of the higher levels are compiled for processors that others lack, so they call no shared inline function
 /// that the linker could take from them: pointers and intrinsics only.
 ///
@@ -55,6 +61,20 @@ struct RowTaps {
   int width = 0;  ///< pixels
 };
 
+/// `table`'s taps on as many channels as the function's place in Kernels::horizontal says.
+using Horizontal = void (*)(const TapTable& table, Planes<const std::int16_t> in, Planes<std::int32_t> out);
+
+/// Y, Cb, Cr to R, G, B with kColourBits fraction bits, limited to 0 .. 255: ITU-R BT.601 in integers.
+struct ColourRow {
+  int width = 0;
+  int luma_drop = 0;    ///< fraction bits of Y beyond kColourBits
+  int chroma_drop = 0;  ///< fraction bits of Cb and Cr beyond kPlaneBits
+};
+inline constexpr int kColourBits = 21;
+inline constexpr int kColourScale = 14;  ///< fraction bits of the factors
+inline constexpr int kCrToR = 22970, kCbToG = -5638, kCrToG = -11700, kCbToB = 29032;
+inline constexpr int kMaxColour = 255 << kColourBits;
+
 using EmitRow = void (*)(Planes<const std::int32_t> sums, const Values& values, const RowTarget& target);
 
 /// Formats a row can be emitted in, indices of Kernels::emit.
@@ -62,8 +82,12 @@ enum EmitFormat { kEmitUInt8, kEmitFloat16, kEmitBFloat16, kEmitFloat32, kNumEmi
 
 struct Kernels {
   void (*vertical)(const RowTaps& rows, Planes<std::int16_t> out);
+  /// The same of one plane's rows, a byte a pixel; `offset` is added to each sum.
+  void (*vertical_plane)(const RowTaps& rows, std::int32_t offset, std::int16_t* out);
   TapTable::Grouping grouping = TapTable::Grouping::kNone;  ///< that `horizontal` uses
-  void (*horizontal)(const TapTable& table, Planes<const std::int16_t> in, Planes<std::int32_t> out);
+  Horizontal horizontal[4];                                 ///< by the number of channels, 1 to 3
+  /// In place: rows 0, 1, 2 hold Y, Cb, Cr before and R, G, B after.
+  void (*colour)(const ColourRow& row, Planes<std::int32_t> sums);
   /// Separates pixels without resampling: sums with no fraction bits. `flip`: last pixel first.
   void (*split)(const std::uint8_t* pixels, int width, bool flip, Planes<std::int32_t> out);
   EmitRow emit_chw[kNumEmitFormats];
@@ -77,6 +101,6 @@ struct Kernels {
 [[nodiscard]] const Kernels* kernels_avx512() noexcept;  ///< null where the processor or the build lacks it
 
 /// `horizontal` for any number of taps, in double precision: TapTable::exact, sums with table.shift fraction bits.
-void horizontal_exact(const TapTable& table, Planes<const std::int16_t> in, Planes<std::int32_t> out);
+void horizontal_exact(const TapTable& table, int channels, Planes<const std::int16_t> in, Planes<std::int32_t> out);
 
 }  // namespace infeed

@@ -76,6 +76,43 @@ void vertical(const RowTaps& rows, Planes<std::int16_t> out) {
   }
 }
 
+// 32 samples a step, in two halves. Unpacking pairs of rows and packing the sums both work within 128 bits: the order
+// is kept.
+template <int kPairs>  // 0: any number
+void plane_pairs(const RowTaps& rows, std::int32_t offset, std::int16_t* out) {
+  const int pairs = kPairs > 0 ? kPairs : (rows.taps + 1) / 2;
+  const __m128i count = _mm_cvtsi32_si128(rows.shift - kPlaneBits);
+  const __m256i begin = _mm256_set1_epi32((1 << (rows.shift - kPlaneBits - 1)) + offset);
+  const auto words = [](const Byte* at) {
+    return _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));
+  };
+  for (int x = 0; x < rows.width; x += 32) {
+    __m256i low[2] = {begin, begin}, high[2] = {begin, begin};
+    const Byte* row = rows.pixels + x;
+    for (int p = 0; p < pairs; ++p, row += 2 * rows.stride) {
+      std::uint32_t both;
+      std::memcpy(&both, rows.weights + 2 * p, sizeof both);
+      const __m256i weights = _mm256_set1_epi32(static_cast<int>(both));
+      const Byte* next = 2 * p + 1 < rows.taps ? row + rows.stride : row;
+      for (int h = 0; h < 2; ++h) {
+        const __m256i a = words(row + 16 * h), b = words(next + 16 * h);
+        low[h] = _mm256_add_epi32(low[h], _mm256_madd_epi16(_mm256_unpacklo_epi16(a, b), weights));
+        high[h] = _mm256_add_epi32(high[h], _mm256_madd_epi16(_mm256_unpackhi_epi16(a, b), weights));
+      }
+    }
+    for (int h = 0; h < 2; ++h)
+      store(out + x + 16 * h, _mm256_packs_epi32(_mm256_sra_epi32(low[h], count), _mm256_sra_epi32(high[h], count)));
+  }
+}
+
+void vertical_plane(const RowTaps& rows, std::int32_t offset, std::int16_t* out) {
+  switch ((rows.taps + 1) / 2) {
+    case 1: return plane_pairs<1>(rows, offset, out);
+    case 2: return plane_pairs<2>(rows, offset, out);
+    default: return plane_pairs<0>(rows, offset, out);
+  }
+}
+
 // --- horizontal ---------------------------------------------------------------------------------------------------
 
 // Four pixels from each of four places.
@@ -89,19 +126,19 @@ __m256i gather(const std::int16_t* a, const std::int16_t* b, const std::int16_t*
 }
 
 // Eight outputs a step, four taps at a time. The halves hold outputs (0 1 | 4 5) and (2 3 | 6 7): hadd restores order.
-template <int kQuads>  // of taps; 0: any number
+template <int kChannels, int kQuads>  // kQuads of taps; 0: any number
 void horizontal_quads(const TapTable& table, Planes<const std::int16_t> in, Planes<std::int32_t> out) {
   const int quads = kQuads > 0 ? kQuads : table.stride / 4;
   const std::ptrdiff_t stride = quads * 4;
   const std::int16_t* weights = table.weights.data();
   const std::int32_t* start = table.start.data();
   for (int i = 0; i < table.outputs; i += 8, start += 8, weights += 8 * stride) {
-    __m256i even[3] = {}, odd[3] = {};
+    __m256i even[kChannels] = {}, odd[kChannels] = {};
     for (int q = 0; q < quads; ++q) {
       const std::int16_t* w = weights + 4 * q;
       const __m256i even_w = gather(w, w + stride, w + 4 * stride, w + 5 * stride);
       const __m256i odd_w = gather(w + 2 * stride, w + 3 * stride, w + 6 * stride, w + 7 * stride);
-      for (int c = 0; c < 3; ++c) {
+      for (int c = 0; c < kChannels; ++c) {
         const std::int16_t* taps = in.row(c) + 4 * q;
         const __m256i a = gather(taps + start[0], taps + start[1], taps + start[4], taps + start[5]);
         const __m256i b = gather(taps + start[2], taps + start[3], taps + start[6], taps + start[7]);
@@ -109,7 +146,7 @@ void horizontal_quads(const TapTable& table, Planes<const std::int16_t> in, Plan
         odd[c] = _mm256_add_epi32(odd[c], _mm256_madd_epi16(b, odd_w));
       }
     }
-    for (int c = 0; c < 3; ++c) store(out.row(c) + i, _mm256_hadd_epi32(even[c], odd[c]));
+    for (int c = 0; c < kChannels; ++c) store(out.row(c) + i, _mm256_hadd_epi32(even[c], odd[c]));
   }
 }
 
@@ -121,7 +158,7 @@ __m256i load_two(const std::int16_t* low, const std::int16_t* high) {
 
 // Sixteen outputs a step in two registers; four outputs share the eight pixels of a register's half, from which a byte
 // shuffle takes a pair of taps for each.
-template <int kPairs>  // 0: any number
+template <int kChannels, int kPairs>  // kPairs 0: any number
 void horizontal_groups(const TapTable& table, Planes<const std::int16_t> in, Planes<std::int32_t> out) {
   const int pairs = kPairs > 0 ? kPairs : table.groups.pairs;
   const std::int32_t* base = table.groups.base.data();
@@ -129,10 +166,10 @@ void horizontal_groups(const TapTable& table, Planes<const std::int16_t> in, Pla
   const std::int16_t* weights = table.groups.weights.data();
   for (int i = 0; i < table.outputs; i += 16, base += 4, weights += pairs * 32) {
     const __m256i index_a = load(indices + i), index_b = load(indices + i + 8);
-    __m256i a[3] = {}, b[3] = {};
+    __m256i a[kChannels] = {}, b[kChannels] = {};
     for (int p = 0; p < pairs; ++p) {
       const __m256i weight_a = load(weights + p * 32), weight_b = load(weights + p * 32 + 16);
-      for (int c = 0; c < 3; ++c) {
+      for (int c = 0; c < kChannels; ++c) {
         const std::int16_t* pixels = in.row(c) + 2 * p;
         const __m256i taps_a = _mm256_shuffle_epi8(load_two(pixels + base[0], pixels + base[1]), index_a);
         const __m256i taps_b = _mm256_shuffle_epi8(load_two(pixels + base[2], pixels + base[3]), index_b);
@@ -140,7 +177,7 @@ void horizontal_groups(const TapTable& table, Planes<const std::int16_t> in, Pla
         b[c] = _mm256_add_epi32(b[c], _mm256_madd_epi16(taps_b, weight_b));
       }
     }
-    for (int c = 0; c < 3; ++c) {
+    for (int c = 0; c < kChannels; ++c) {
       store(out.row(c) + i, a[c]);
       store(out.row(c) + i + 8, b[c]);
     }
@@ -154,11 +191,12 @@ std::int32_t total(__m256i v) {
 }
 
 // One output a step, for long filters: its taps lie together, the stride is a multiple of 32.
+template <int kChannels>
 void horizontal_long(const TapTable& table, Planes<const std::int16_t> in, Planes<std::int32_t> out) {
   const std::int32_t* start = table.start.data();
   const std::int16_t* weights = table.weights.data();
   for (int i = 0; i < table.outputs; ++i, weights += table.stride) {
-    for (int c = 0; c < 3; ++c) {
+    for (int c = 0; c < kChannels; ++c) {
       const std::int16_t* taps = in.row(c) + start[i];
       __m256i sum = _mm256_setzero_si256();
       for (int j = 0; j < table.stride; j += 16)
@@ -168,16 +206,40 @@ void horizontal_long(const TapTable& table, Planes<const std::int16_t> in, Plane
   }
 }
 
+template <int kChannels>
 void horizontal(const TapTable& table, Planes<const std::int16_t> in, Planes<std::int32_t> out) {
   if (table.groups.usable) {
-    if (table.groups.pairs == 1) return horizontal_groups<1>(table, in, out);
-    if (table.groups.pairs == 2) return horizontal_groups<2>(table, in, out);
-    return horizontal_groups<0>(table, in, out);
+    if (table.groups.pairs == 1) return horizontal_groups<kChannels, 1>(table, in, out);
+    if (table.groups.pairs == 2) return horizontal_groups<kChannels, 2>(table, in, out);
+    return horizontal_groups<kChannels, 0>(table, in, out);
   }
-  if (table.taps > TapTable::kLongTaps) return horizontal_long(table, in, out);
-  if (table.stride == 4) return horizontal_quads<1>(table, in, out);
-  if (table.stride == 8) return horizontal_quads<2>(table, in, out);
-  return horizontal_quads<0>(table, in, out);
+  if (table.taps > TapTable::kLongTaps) return horizontal_long<kChannels>(table, in, out);
+  if (table.stride == 4) return horizontal_quads<kChannels, 1>(table, in, out);
+  if (table.stride == 8) return horizontal_quads<kChannels, 2>(table, in, out);
+  return horizontal_quads<kChannels, 0>(table, in, out);
+}
+
+// --- colour -------------------------------------------------------------------------------------------------------
+
+void colour(const ColourRow& row, Planes<std::int32_t> sums) {
+  const __m128i luma = _mm_cvtsi32_si128(row.luma_drop), chroma = _mm_cvtsi32_si128(row.chroma_drop);
+  const __m256i half = _mm256_set1_epi32(1 << (row.chroma_drop - 1));
+  const __m256i zero = _mm256_setzero_si256(), most = _mm256_set1_epi32(kMaxColour);
+  const auto factors = [](int cb, int cr) { return _mm256_set1_epi32((cr << 16) | (cb & 0xFFFF)); };
+  const __m256i to_r = factors(0, kCrToR), to_g = factors(kCbToG, kCrToG), to_b = factors(kCbToB, 0);
+  for (int i = 0; i < row.width; i += 8) {
+    const __m256i y = _mm256_sra_epi32(load(sums.row(0) + i), luma);
+    const __m256i cb = _mm256_sra_epi32(_mm256_add_epi32(load(sums.row(1) + i), half), chroma);
+    const __m256i cr = _mm256_sra_epi32(_mm256_add_epi32(load(sums.row(2) + i), half), chroma);
+    const __m256i both = _mm256_blend_epi16(cb, _mm256_slli_epi32(cr, 16), 0xAA);
+    const auto put = [&](int c, __m256i to) {
+      const __m256i level = _mm256_add_epi32(y, _mm256_madd_epi16(both, to));
+      store(sums.row(c) + i, _mm256_min_epi32(_mm256_max_epi32(level, zero), most));
+    };
+    put(0, to_r);
+    put(1, to_g);
+    put(2, to_b);
+  }
 }
 
 // --- emit ---------------------------------------------------------------------------------------------------------
@@ -317,8 +379,10 @@ void emit_hwc(Planes<const std::int32_t> sums, const Values& values, const RowTa
 
 constexpr Kernels kAVX2 = {
     .vertical = vertical,
+    .vertical_plane = vertical_plane,
     .grouping = TapTable::Grouping::kBytes4,
-    .horizontal = horizontal,
+    .horizontal = {nullptr, horizontal<1>, horizontal<2>, horizontal<3>},
+    .colour = colour,
     .split = split,
     .emit_chw = {emit_chw<ToUInt8>, emit_chw<ToFloat16>, emit_chw<ToBFloat16>, emit_chw<ToFloat32>},
     .emit_hwc = {emit_hwc_uint8, emit_hwc<ToFloat16>, emit_hwc<ToBFloat16>, emit_hwc<ToFloat32>},

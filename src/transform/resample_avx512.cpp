@@ -62,8 +62,41 @@ void vertical(const RowTaps& rows, Planes<std::int16_t> out) {
   }
 }
 
+// 32 samples a step. Unpacking a pair of rows and packing the sums both work within 128 bits: the order is kept.
+template <int kPairs>  // 0: any number
+void plane_pairs(const RowTaps& rows, std::int32_t offset, std::int16_t* out) {
+  const int pairs = kPairs > 0 ? kPairs : (rows.taps + 1) / 2;
+  const auto drop = static_cast<unsigned>(rows.shift - kPlaneBits);
+  const __m128i count = _mm_cvtsi32_si128(static_cast<int>(drop));
+  const __m512i begin = _mm512_set1_epi32((1 << (drop - 1)) + offset);
+  const auto words = [](const Byte* at) {
+    return _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)));
+  };
+  for (int x = 0; x < rows.width; x += 32) {
+    __m512i low = begin, high = begin;
+    const Byte* row = rows.pixels + x;
+    for (int p = 0; p < pairs; ++p, row += 2 * rows.stride) {
+      std::uint32_t both;
+      std::memcpy(&both, rows.weights + 2 * p, sizeof both);
+      const __m512i weights = _mm512_set1_epi32(static_cast<int>(both));
+      const __m512i a = words(row), b = words(2 * p + 1 < rows.taps ? row + rows.stride : row);
+      low = _mm512_dpwssd_epi32(low, _mm512_unpacklo_epi16(a, b), weights);
+      high = _mm512_dpwssd_epi32(high, _mm512_unpackhi_epi16(a, b), weights);
+    }
+    _mm512_storeu_si512(out + x, _mm512_packs_epi32(_mm512_sra_epi32(low, count), _mm512_sra_epi32(high, count)));
+  }
+}
+
+void vertical_plane(const RowTaps& rows, std::int32_t offset, std::int16_t* out) {
+  switch ((rows.taps + 1) / 2) {
+    case 1: return plane_pairs<1>(rows, offset, out);
+    case 2: return plane_pairs<2>(rows, offset, out);
+    default: return plane_pairs<0>(rows, offset, out);
+  }
+}
+
 // 16 outputs a step; their pixels lie in one or two registers, from which a permute takes a pair of taps for each.
-template <int kRegisters, int kPairs>  // kPairs 0: any number
+template <int kChannels, int kRegisters, int kPairs>  // kPairs 0: any number
 void horizontal_groups(const TapTable& table, Planes<const std::int16_t> in, Planes<std::int32_t> out) {
   const int pairs = kPairs > 0 ? kPairs : table.groups.pairs;
   const __m512i next_pair = _mm512_set1_epi32(0x20002);
@@ -71,8 +104,8 @@ void horizontal_groups(const TapTable& table, Planes<const std::int16_t> in, Pla
   const std::int32_t* indices = table.groups.index.data();
   const std::int16_t* weights = table.groups.weights.data();
   for (int i = 0; i < table.outputs; i += 16, ++base, weights += pairs * 32) {
-    __m512i low[3], high[3], sums[3];
-    for (int c = 0; c < 3; ++c) {
+    __m512i low[kChannels], high[kChannels], sums[kChannels];
+    for (int c = 0; c < kChannels; ++c) {
       low[c] = _mm512_loadu_si512(in.row(c) + *base);
       high[c] = kRegisters == 2 ? _mm512_loadu_si512(in.row(c) + *base + 32) : low[c];
       sums[c] = _mm512_setzero_si512();
@@ -80,23 +113,24 @@ void horizontal_groups(const TapTable& table, Planes<const std::int16_t> in, Pla
     __m512i index = _mm512_loadu_si512(indices + i);
     for (int p = 0; p < pairs; ++p) {
       const __m512i weight = _mm512_loadu_si512(weights + p * 32);
-      for (int c = 0; c < 3; ++c) {
+      for (int c = 0; c < kChannels; ++c) {
         const __m512i taps = kRegisters == 2 ? _mm512_permutex2var_epi16(low[c], index, high[c])
                                              : _mm512_permutexvar_epi16(index, low[c]);
         sums[c] = _mm512_dpwssd_epi32(sums[c], taps, weight);
       }
       index = _mm512_add_epi16(index, next_pair);
     }
-    for (int c = 0; c < 3; ++c) _mm512_storeu_si512(out.row(c) + i, sums[c]);
+    for (int c = 0; c < kChannels; ++c) _mm512_storeu_si512(out.row(c) + i, sums[c]);
   }
 }
 
 // One output a step, for long filters: its taps lie together.
+template <int kChannels>
 void horizontal_long(const TapTable& table, Planes<const std::int16_t> in, Planes<std::int32_t> out) {
   const std::int32_t* start = table.start.data();
   const std::int16_t* weights = table.weights.data();
   for (int i = 0; i < table.outputs; ++i, weights += table.stride) {
-    for (int c = 0; c < 3; ++c) {
+    for (int c = 0; c < kChannels; ++c) {
       const std::int16_t* taps = in.row(c) + start[i];
       __m512i sum = _mm512_setzero_si512();
       int j = 0;
@@ -112,17 +146,18 @@ void horizontal_long(const TapTable& table, Planes<const std::int16_t> in, Plane
   }
 }
 
+template <int kChannels>
 void horizontal(const TapTable& table, Planes<const std::int16_t> in, Planes<std::int32_t> out) {
   const int pairs = table.groups.pairs;
-  if (!table.groups.usable) return horizontal_long(table, in, out);
+  if (!table.groups.usable) return horizontal_long<kChannels>(table, in, out);
   if (table.groups.half_register) {
-    if (pairs == 1) return horizontal_groups<1, 1>(table, in, out);
-    if (pairs == 2) return horizontal_groups<1, 2>(table, in, out);
-    return horizontal_groups<1, 0>(table, in, out);
+    if (pairs == 1) return horizontal_groups<kChannels, 1, 1>(table, in, out);
+    if (pairs == 2) return horizontal_groups<kChannels, 1, 2>(table, in, out);
+    return horizontal_groups<kChannels, 1, 0>(table, in, out);
   }
-  if (pairs == 2) return horizontal_groups<2, 2>(table, in, out);
-  if (pairs == 3) return horizontal_groups<2, 3>(table, in, out);
-  return horizontal_groups<2, 0>(table, in, out);
+  if (pairs == 2) return horizontal_groups<kChannels, 2, 2>(table, in, out);
+  if (pairs == 3) return horizontal_groups<kChannels, 2, 3>(table, in, out);
+  return horizontal_groups<kChannels, 2, 0>(table, in, out);
 }
 
 void split(const Byte* pixels, int width, bool flip, Planes<std::int32_t> out) {
@@ -142,6 +177,29 @@ void split(const Byte* pixels, int width, bool flip, Planes<std::int32_t> out) {
     _mm512_storeu_si512(out.row(0) + x, _mm512_and_si512(v, low_byte));
     _mm512_storeu_si512(out.row(1) + x, _mm512_and_si512(_mm512_srli_epi32(v, 8), low_byte));
     _mm512_storeu_si512(out.row(2) + x, _mm512_and_si512(_mm512_srli_epi32(v, 16), low_byte));
+  }
+}
+
+// --- colour -------------------------------------------------------------------------------------------------------
+
+void colour(const ColourRow& row, Planes<std::int32_t> sums) {
+  const __m128i luma = _mm_cvtsi32_si128(row.luma_drop), chroma = _mm_cvtsi32_si128(row.chroma_drop);
+  const __m512i half = _mm512_set1_epi32(1 << (row.chroma_drop - 1));
+  const __m512i zero = _mm512_setzero_si512(), most = _mm512_set1_epi32(kMaxColour);
+  const auto factors = [](int cb, int cr) { return _mm512_set1_epi32((cr << 16) | (cb & 0xFFFF)); };
+  const __m512i to_r = factors(0, kCrToR), to_g = factors(kCbToG, kCrToG), to_b = factors(kCbToB, 0);
+  for (int i = 0; i < row.width; i += 16) {
+    const __m512i y = _mm512_sra_epi32(_mm512_loadu_si512(sums.row(0) + i), luma);
+    const __m512i cb = _mm512_sra_epi32(_mm512_add_epi32(_mm512_loadu_si512(sums.row(1) + i), half), chroma);
+    const __m512i cr = _mm512_sra_epi32(_mm512_add_epi32(_mm512_loadu_si512(sums.row(2) + i), half), chroma);
+    const __m512i both = _mm512_mask_blend_epi16(0xAAAAAAAAU, cb, _mm512_slli_epi32(cr, 16));
+    const auto put = [&](int c, __m512i to) {
+      const __m512i level = _mm512_dpwssd_epi32(y, both, to);
+      _mm512_storeu_si512(sums.row(c) + i, _mm512_min_epi32(_mm512_max_epi32(level, zero), most));
+    };
+    put(0, to_r);
+    put(1, to_g);
+    put(2, to_b);
   }
 }
 
@@ -293,8 +351,10 @@ void emit_hwc(Planes<const std::int32_t> sums, const Values& values, const RowTa
 
 constexpr Kernels kAVX512 = {
     .vertical = vertical,
+    .vertical_plane = vertical_plane,
     .grouping = TapTable::Grouping::kWords16,
-    .horizontal = horizontal,
+    .horizontal = {nullptr, horizontal<1>, horizontal<2>, horizontal<3>},
+    .colour = colour,
     .split = split,
     .emit_chw = {emit_chw<ToUInt8>, emit_chw<ToFloat16>, emit_chw<ToBFloat16>, emit_chw<ToFloat32>},
     .emit_hwc = {emit_hwc_uint8, emit_hwc<ToFloat16>, emit_hwc<ToBFloat16>, emit_hwc<ToFloat32>},

@@ -22,7 +22,11 @@ void TapTable::build(const TapSpec& spec, Grouping grouping) {
   const GridRange& out = spec.axis.out;
   for (int i = 0; i < outputs; ++i) {
     const int point = out.begin + (spec.reversed ? outputs - 1 - i : i);
-    if (point >= out.valid_begin && point < out.valid_end) weigh(i, point);
+    if (point < out.valid_begin || point >= out.valid_end) continue;
+    weigh(i, point);
+    if (spec.samples.spread == 2) spread(i);
+    const double* w = exact.data() + std::ptrdiff_t{i} * taps;
+    for (int j = 0; j < count[static_cast<std::size_t>(i)]; ++j) largest_ = std::max(largest_, w[j]);
   }
   quantise();
   groups.usable = false;
@@ -64,12 +68,28 @@ void TapTable::weigh(int output, int point) {
     w[used++] = weight;
   }
   while (used > 0 && w[used - 1] == 0) w[--used] = 0;
-  for (int j = 0; j < used; ++j) {
-    w[j] /= sum;
-    largest_ = std::max(largest_, w[j]);
-  }
+  for (int j = 0; j < used; ++j) w[j] /= sum;
   start[static_cast<std::size_t>(output)] = used == 0 ? 0 : begin + source_ - spec_.held_begin;
   count[static_cast<std::size_t>(output)] = used;
+}
+
+// Pixel 2k is spread from samples k and k - 1, pixel 2k + 1 from k and k + 1; beyond the picture the last is repeated.
+void TapTable::spread(int output) {
+  const auto i = static_cast<std::size_t>(output);
+  if (count[i] == 0) return;
+  const int begin = start[i] + spec_.held_begin, last_sample = spec_.samples.all - 1;
+  const int low = std::max(0, (begin - 1) / 2), high = std::min(last_sample, (begin + count[i]) / 2);
+  double* w = exact.data() + i * static_cast<std::size_t>(taps);
+  spread_weights_.assign(static_cast<std::size_t>(high - low + 1), 0);
+  for (int j = 0; j < count[i]; ++j) {
+    const int pixel = begin + j, own = pixel / 2;
+    const int next = std::clamp(pixel % 2 == 0 ? own - 1 : own + 1, 0, last_sample);
+    spread_weights_[static_cast<std::size_t>(own - low)] += 0.75 * w[j];
+    spread_weights_[static_cast<std::size_t>(next - low)] += 0.25 * w[j];
+  }
+  std::copy(spread_weights_.begin(), spread_weights_.end(), w);  // at most half as many and two: three fit always
+  start[i] = low - spec_.samples.held_begin;
+  count[i] = high - low + 1;
 }
 
 // A weight is the difference of two rounded prefix sums: what one loses the next gains, and the total is exact.
@@ -77,14 +97,14 @@ void TapTable::quantise() {
   exact_stride = taps;
   int last = 0;
   taps = 1;
-  first = spec_.held_size;
+  first = held();
   for (std::size_t i = 0; i < static_cast<std::size_t>(outputs); ++i) {
     if (count[i] == 0) continue;
     taps = std::max(taps, count[i]);
     first = std::min(first, start[i]);
     last = std::max(last, start[i] + count[i]);
   }
-  first = std::min(first, spec_.held_size - 1);
+  first = std::min(first, held() - 1);
   extent = std::max(1, last - first);
   for (shift = 14; shift < spec_.max_shift && largest_ * std::ldexp(1.0, shift + 1) < 32766.0;) ++shift;
   stride = round_up(taps, taps > kLongTaps ? 32 : 4);

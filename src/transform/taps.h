@@ -8,19 +8,30 @@
 
 namespace infeed {
 
+/// Chroma of half the picture's size: a pixel is 3/4 of its own sample and 1/4 of the nearest other.
+struct SampleRange {
+  int spread = 1;                ///< pixels a sample: 1 (samples are pixels; the rest is unused) or 2
+  int all = 0;                   ///< samples of the whole picture
+  int held_begin = 0, held = 0;  ///< the first that is held, and how many
+  friend bool operator==(const SampleRange&, const SampleRange&) = default;
+};
+
 /// What a table is made from; equal specs give equal tables.
 struct TapSpec {
   AxisPlan axis;
-  int scale_num = 8;      ///< of the decoder, in eighths
-  int held_begin = 0;     ///< first pixel of the decoded window, of the scaled picture
-  int held_size = 0;      ///< pixels decoded
-  bool reversed = false;  ///< last output first
-  int max_shift = 0;      ///< fraction bits of a weight that the accumulators bear
+  int scale_num = 8;         ///< of the decoder, in eighths
+  int held_begin = 0;        ///< first pixel of the decoded window, of the scaled picture
+  int held_size = 0;         ///< pixels decoded
+  bool reversed = false;     ///< last output first
+  int max_shift = 0;         ///< fraction bits of a weight that the accumulators bear
+  SampleRange samples = {};  ///< what the taps point to, where that is not pixels
   friend bool operator==(const TapSpec&, const TapSpec&) = default;
 };
 
 /// Pillow's antialiased triangle filter as int16 weights with `shift` fraction bits. Where no padding is under the
 /// filter, the weights of an output sum to exactly 1 << shift: flat areas and white stay exact.
+///
+/// Of chroma, the taps of pixels are put together with the spreading of samples: the same sum, straight from samples.
 ///
 ///     weights   | output 0: stride int16, zero behind its taps | output 1 ... |     outputs rounded up to 16, zero
 ///
@@ -64,6 +75,8 @@ struct TapTable {
  private:
   void measure();
   void weigh(int output, int point);
+  void spread(int output);
+  [[nodiscard]] int held() const noexcept { return spec_.samples.spread == 1 ? spec_.held_size : spec_.samples.held; }
   void quantise();
   void group(Grouping grouping);
   void weigh_groups();
@@ -75,6 +88,7 @@ struct TapTable {
   int low_ = 0, high_ = 0;                  ///< its pixels that are held
   int picture_low_ = 0, picture_high_ = 0;  ///< its pixels that are no padding
   double largest_ = 0;
+  std::vector<double> spread_weights_;  ///< of one output
 };
 
 }  // namespace infeed
