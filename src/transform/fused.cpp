@@ -126,7 +126,7 @@ struct FusedKernel::Scratch {
   TapTable across, down;
   TapTable chroma_across, chroma_down;
   std::vector<std::int16_t> between;  // one row between the passes
-  std::vector<std::int32_t> sums;    // one row before it is emitted
+  std::vector<std::int32_t> sums;     // one row before it is emitted
 
   Planes<std::int32_t> sums_for(int width) {
     const std::size_t stride = static_cast<std::size_t>(block_up(width));
@@ -202,24 +202,20 @@ void FusedKernel::Scratch::resample(const PixelWindow& pixels, RowWriter& rows) 
 
 void FusedKernel::Scratch::build_tables(const FusedPlan& plan, const PlaneWindow& planes) {
   const SamplePlane &luma = planes.planes[0], &chroma = planes.planes[1];
-  TapSpec x{.axis = plan.horizontal,
-            .held_begin = luma.x0,
-            .held_size = luma.width,
-            .reversed = plan.flip,
-            .max_shift = kHorizontalShift};
-  TapSpec y{.axis = plan.vertical, .held_begin = luma.y0, .held_size = luma.height, .max_shift = kVerticalShift};
-  across.build(x, kernels.grouping);
-  down.build(y, TapTable::Grouping::kNone);
-  if (planes.num_planes == 1) return;
-  const auto samples = [](int all, int spread, int begin, int held) {
-    return spread == 1 ? SampleRange{} : SampleRange{spread, (all + spread - 1) / spread, begin, held};
-  };
-  x.samples = samples(planes.width, planes.spread_x, chroma.x0, chroma.width);
-  y.samples = samples(planes.height, planes.spread_y, chroma.y0, chroma.height);
-  if (planes.spread_x == 1) x.held_begin = chroma.x0, x.held_size = chroma.width;
-  if (planes.spread_y == 1) y.held_begin = chroma.y0, y.held_size = chroma.height;
-  chroma_across.build(x, kernels.grouping);
-  chroma_down.build(y, TapTable::Grouping::kNone);
+  across.build({.axis = plan.horizontal,
+                .held_begin = luma.x0,
+                .held_size = luma.width,
+                .reversed = plan.flip,
+                .max_shift = kHorizontalShift},
+               kernels.grouping);
+  down.build({.axis = plan.vertical, .held_begin = luma.y0, .held_size = luma.height, .max_shift = kVerticalShift},
+             TapTable::Grouping::kNone);
+  const bool colour = planes.num_planes == 3;
+  const auto samples_of = [](int pixels) { return (pixels + 1) / 2; };
+  if (colour && planes.spread_x == 2)
+    chroma_across.build_spread(across, {samples_of(planes.width), chroma.x0, chroma.width}, kernels.grouping);
+  if (colour && planes.spread_y == 2)
+    chroma_down.build_spread(down, {samples_of(planes.height), chroma.y0, chroma.height}, TapTable::Grouping::kNone);
 }
 
 namespace {
@@ -241,27 +237,55 @@ std::int32_t centred(const RowTaps& rows) {
   return -128 * std::accumulate(rows.weights, rows.weights + rows.taps, std::int32_t{0});
 }
 
+// Asks for a plane's rows a little before they are needed: planes that were kept lie in memory, and rows of a few hundred
+// bytes end before the processor sees where they lead.
+class RowsAhead {
+ public:
+  RowsAhead(const TapTable& down, const SamplePlane& plane, const TapTable& across)
+      : down_(down), plane_(plane), first_column_(across.first), bytes_(across.extent) {}
+
+  void before(int y) {
+    const auto i = static_cast<std::size_t>(std::min(y + kRows, down_.outputs - 1));
+    const int end = down_.first + down_.start[i] + down_.count[i];
+    for (next_ = std::max(next_, down_.first); next_ < end; ++next_) {
+      const std::uint8_t* row = plane_.samples + next_ * plane_.stride + first_column_;
+      for (int x = 0; x < bytes_; x += 64) __builtin_prefetch(row + x);
+    }
+  }
+
+ private:
+  static constexpr int kRows = 3;  // of the result
+  const TapTable& down_;
+  const SamplePlane& plane_;
+  int first_column_, bytes_, next_ = 0;
+};
+
 }  // namespace
 
 void FusedKernel::Scratch::resample(const PlaneWindow& planes, RowWriter& rows) {
-  const Planes<std::int32_t> out = sums_for(across.outputs);
+  const auto& [luma, cb, cr] = planes.planes;
   const bool gray = planes.num_planes == 1;
-  const int extent = std::max(across.extent, gray ? 0 : chroma_across.extent);
-  const int stride = std::max(across.stride, gray ? 0 : chroma_across.stride);
-  const Planes<std::int16_t> filtered = between_for(extent, kPlaneSlack + stride);
-  const ColourRow colour{across.outputs, across.shift + kPlaneBits - kColourBits, chroma_across.shift};
+  const TapTable& chroma_x = planes.spread_x == 2 ? chroma_across : across;  // one sample a pixel: luma's taps
+  const TapTable& chroma_y = planes.spread_y == 2 ? chroma_down : down;
+  const Planes<std::int32_t> out = sums_for(across.outputs);
+  const Planes<std::int16_t> filtered =
+      between_for(std::max(across.extent, chroma_x.extent), kPlaneSlack + std::max(across.stride, chroma_x.stride));
+  const ColourRow colour{across.outputs, across.shift + kPlaneBits - kColourBits, chroma_x.shift};
+  RowsAhead luma_ahead(down, luma, across), cb_ahead(chroma_y, cb, chroma_x), cr_ahead(chroma_y, cr, chroma_x);
   for (int y = 0; y < down.outputs; ++y) {
-    kernels.vertical_plane(rows_under(down, y, planes.planes[0], across), 0, filtered.row(0));
+    luma_ahead.before(y);
+    kernels.vertical_plane(rows_under(down, y, luma, across), 0, filtered.row(0));
     filter_across(across, 1, {filtered.data, filtered.stride}, out);
     if (gray) {
       rows.write({out.data, 0});  // all three are luma
       continue;
     }
-    const RowTaps cb = rows_under(chroma_down, y, planes.planes[1], chroma_across);
-    const std::int32_t offset = centred(cb);
-    kernels.vertical_plane(cb, offset, filtered.row(1));
-    kernels.vertical_plane(rows_under(chroma_down, y, planes.planes[2], chroma_across), offset, filtered.row(2));
-    filter_across(chroma_across, 2, {filtered.row(1), filtered.stride}, {out.row(1), out.stride});
+    cb_ahead.before(y), cr_ahead.before(y);
+    const RowTaps under = rows_under(chroma_y, y, cb, chroma_x);
+    const std::int32_t offset = centred(under);
+    kernels.vertical_plane(under, offset, filtered.row(1));
+    kernels.vertical_plane(rows_under(chroma_y, y, cr, chroma_x), offset, filtered.row(2));
+    filter_across(chroma_x, 2, {filtered.row(1), filtered.stride}, {out.row(1), out.stride});
     kernels.colour(colour, out);
     rows.write({out.data, out.stride});
   }

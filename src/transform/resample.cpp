@@ -163,7 +163,7 @@ void horizontal_exact(const TapTable& table, int channels, Planes<const std::int
   for (int c = 0; c < channels; ++c) {
     for (int i = 0; i < table.outputs; ++i) {
       const std::int16_t* taps = in.row(c) + table.start[static_cast<std::size_t>(i)];
-      const double* weights = table.exact.data() + std::ptrdiff_t{i} * table.exact_stride;
+      const double* weights = table.exact_weights(i);
       double sum = 0;
       for (int j = 0; j < table.taps; ++j) sum += taps[j] * weights[j];
       out.row(c)[i] = static_cast<std::int32_t>(std::lrint(sum * unit));

@@ -16,21 +16,36 @@ void TapTable::build(const TapSpec& spec, Grouping grouping) {
   spec_ = spec;
   measure();
   outputs = spec.axis.out.size;
-  start.assign(static_cast<std::size_t>(round_up(outputs, kGroup)), 0);
-  count.assign(start.size(), 0);
-  exact.assign(static_cast<std::size_t>(outputs) * static_cast<std::size_t>(taps), 0.0);
+  clear(static_cast<std::size_t>(round_up(outputs, kGroup)), taps);
   const GridRange& out = spec.axis.out;
   for (int i = 0; i < outputs; ++i) {
     const int point = out.begin + (spec.reversed ? outputs - 1 - i : i);
-    if (point < out.valid_begin || point >= out.valid_end) continue;
-    weigh(i, point);
-    if (spec.samples.spread == 2) spread(i);
-    const double* w = exact.data() + std::ptrdiff_t{i} * taps;
-    for (int j = 0; j < count[static_cast<std::size_t>(i)]; ++j) largest_ = std::max(largest_, w[j]);
+    if (point >= out.valid_begin && point < out.valid_end) weigh(i, point);
   }
-  quantise();
+  quantise(spec.held_size);
   groups.usable = false;
   if (grouping != Grouping::kNone) group(grouping);
+}
+
+void TapTable::build_spread(const TapTable& pixels, const SampleRange& samples, Grouping grouping) {
+  if (outputs > 0 && pixels.spec_ == spec_ && samples == samples_) return;
+  spec_ = pixels.spec_;
+  samples_ = samples;
+  largest_ = 0;
+  outputs = pixels.outputs;
+  clear(pixels.start.size(), pixels.taps / 2 + 2);
+  for (int i = 0; i < outputs; ++i)
+    if (pixels.count[static_cast<std::size_t>(i)] > 0) spread(pixels, i);
+  quantise(samples.held_size);
+  groups.usable = false;
+  if (grouping != Grouping::kNone) group(grouping);
+}
+
+void TapTable::clear(std::size_t size, int most_taps) {
+  start.assign(size, 0);
+  count.assign(size, 0);
+  exact_stride = most_taps + kMargin;
+  exact.assign(kMargin + static_cast<std::size_t>(outputs) * static_cast<std::size_t>(exact_stride), 0.0);
 }
 
 // Coordinates are those of a picture that was cropped to the source, as Pillow sees it: the same rounding everywhere.
@@ -55,56 +70,57 @@ void TapTable::weigh(int output, int point) {
   const double center = origin_ + (point + 0.5) * scale_;
   const int from = std::max(0, static_cast<int>(center - support_ + 0.5));
   const int to = std::min(limit_, static_cast<int>(center + support_ + 0.5));
-  double* w = exact.data() + static_cast<std::size_t>(output) * static_cast<std::size_t>(taps);
+  double* w = exact_weights(static_cast<std::size_t>(output));
   const double inverse = 1.0 / support_;
   double sum = 0;
   int used = 0, begin = from;
+  const bool all_held = from >= low_ && to <= high_;
   for (int x = from; x < to; ++x) {
     const double weight = std::max(0.0, 1.0 - std::abs(x + 0.5 - center) * inverse);
-    const bool held = x >= low_ && x < high_, padding = x < picture_low_ || x >= picture_high_;
-    if (held || padding) sum += weight;
+    const bool held = all_held || (x >= low_ && x < high_);
+    if (held || x < picture_low_ || x >= picture_high_) sum += weight;
     if (!held || (used == 0 && weight == 0)) continue;
     if (used == 0) begin = x;
     w[used++] = weight;
   }
   while (used > 0 && w[used - 1] == 0) w[--used] = 0;
-  for (int j = 0; j < used; ++j) w[j] /= sum;
+  for (int j = 0; j < used; ++j) {
+    w[j] /= sum;
+    largest_ = std::max(largest_, w[j]);
+  }
   start[static_cast<std::size_t>(output)] = used == 0 ? 0 : begin + source_ - spec_.held_begin;
   count[static_cast<std::size_t>(output)] = used;
 }
 
-// Pixel 2k is spread from samples k and k - 1, pixel 2k + 1 from k and k + 1; beyond the picture the last is repeated.
-void TapTable::spread(int output) {
+// Sample k goes to pixels 2k and 2k + 1 by 3/4, to their neighbours 2k - 1 and 2k + 2 by 1/4; at the picture's edge, where
+// there is no other sample, the outermost pixel is all its own.
+void TapTable::spread(const TapTable& pixels, int output) {
   const auto i = static_cast<std::size_t>(output);
-  if (count[i] == 0) return;
-  const int begin = start[i] + spec_.held_begin, last_sample = spec_.samples.all - 1;
-  const int low = std::max(0, (begin - 1) / 2), high = std::min(last_sample, (begin + count[i]) / 2);
-  double* w = exact.data() + i * static_cast<std::size_t>(taps);
-  spread_weights_.assign(static_cast<std::size_t>(high - low + 1), 0);
-  for (int j = 0; j < count[i]; ++j) {
-    const int pixel = begin + j, own = pixel / 2;
-    const int next = std::clamp(pixel % 2 == 0 ? own - 1 : own + 1, 0, last_sample);
-    spread_weights_[static_cast<std::size_t>(own - low)] += 0.75 * w[j];
-    spread_weights_[static_cast<std::size_t>(next - low)] += 0.25 * w[j];
-  }
-  std::copy(spread_weights_.begin(), spread_weights_.end(), w);  // at most half as many and two: three fit always
-  start[i] = low - spec_.samples.held_begin;
-  count[i] = high - low + 1;
+  const int begin = pixels.start[i] + pixels.first + spec_.held_begin, end = begin + pixels.count[i];
+  const int low = std::max(0, (begin - 1) / 2), high = std::min(samples_.all - 1, end / 2), used = high - low + 1;
+  const double* from = pixels.exact_weights(output);
+  double* w = exact_weights(i);
+  const double* p = from + (2 * low - begin);  // up to kMargin before the first weight, and behind the last
+  for (int k = 0; k < used; ++k, p += 2) w[k] = 0.75 * (p[0] + p[1]) + 0.25 * (p[-1] + p[2]);
+  if (begin == 0) w[0] += 0.25 * from[0];
+  if (end == 2 * samples_.all) w[used - 1] += 0.25 * from[end - begin - 1];
+  for (int k = 0; k < used; ++k) largest_ = std::max(largest_, w[k]);
+  start[i] = low - samples_.held_begin;
+  count[i] = used;
 }
 
 // A weight is the difference of two rounded prefix sums: what one loses the next gains, and the total is exact.
-void TapTable::quantise() {
-  exact_stride = taps;
+void TapTable::quantise(int held) {
   int last = 0;
   taps = 1;
-  first = held();
+  first = held;
   for (std::size_t i = 0; i < static_cast<std::size_t>(outputs); ++i) {
     if (count[i] == 0) continue;
     taps = std::max(taps, count[i]);
     first = std::min(first, start[i]);
     last = std::max(last, start[i] + count[i]);
   }
-  first = std::min(first, held() - 1);
+  first = std::min(first, held - 1);
   extent = std::max(1, last - first);
   for (shift = 14; shift < spec_.max_shift && largest_ * std::ldexp(1.0, shift + 1) < 32766.0;) ++shift;
   stride = round_up(taps, taps > kLongTaps ? 32 : 4);
@@ -113,7 +129,7 @@ void TapTable::quantise() {
   for (std::size_t i = 0; i < static_cast<std::size_t>(outputs); ++i) {
     if (count[i] == 0) continue;
     start[i] -= first;
-    const double* w = exact.data() + i * static_cast<std::size_t>(exact_stride);
+    const double* w = exact_weights(i);
     std::int16_t* q = weights.data() + i * static_cast<std::size_t>(stride);
     double total = 0.5;
     int before = 0;

@@ -1,9 +1,10 @@
 // The pass from planes: against exact arithmetic, the portable kernels, and itself with more of the picture held.
 
+#include "transform/planes.h"
+
 #include <cmath>
 
 #include "infeed/base/error.h"
-#include "transform/planes.h"
 
 namespace infeed::testing {
 namespace {
@@ -61,8 +62,7 @@ std::vector<PlaneScene> scenes() {
   return all;
 }
 
-std::vector<std::byte> run(FusedKernel& kernel, const Compose& chain, const PlaneScene& scene,
-                           const HeldPlanes& held) {
+std::vector<std::byte> run(FusedKernel& kernel, const Compose& chain, const PlaneScene& scene, const HeldPlanes& held) {
   GuardedOutput out(chain, scene.plan);
   kernel.run(chain, scene.plan, held.planes, out.view);
   EXPECT_TRUE(out.guards_intact()) << scene.name;
