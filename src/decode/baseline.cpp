@@ -17,6 +17,9 @@ constexpr int kMaxPaddingBits = 7;    // that end an interval
 // Samples left of a plane row, so that a row begins aligned and has a neighbour; and right of it, for whole vectors.
 constexpr std::ptrdiff_t kLeft = 64, kRight = 64;
 
+// A row of MCUs is cut into stretches of about that many: as many as a picture 500 pixels wide has.
+constexpr int kStretchMcus = 32;
+
 constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
 bool is_ours(const jpeg_decompress_struct& codec) {
@@ -87,8 +90,11 @@ bool BaselineDecoder::plan(const jpeg_decompress_struct& codec, const Window& wi
   const bool alone = num_components_ == 1;  // then an MCU is a block, whatever the sampling factors
   mcus_across_ = ceil_div(static_cast<int>(codec.image_width), kBlock * (alone ? 1 : codec.max_h_samp_factor));
   mcus_down_ = ceil_div(static_cast<int>(codec.image_height), kBlock * (alone ? 1 : codec.max_v_samp_factor));
-  mcus_per_interval_ = codec.restart_interval;
+  mcus_per_interval_ = static_cast<int>(codec.restart_interval);
+  stretch_mcus_ = ceil_div(mcus_across_, std::max(1, (mcus_across_ + kStretchMcus / 2) / kStretchMcus));
+  stretches_across_ = ceil_div(mcus_across_, stretch_mcus_);
   mcu_rows_ = {mcus_down_, 0};
+  mcu_columns_ = {mcus_across_, 0};
   int blocks = 0;
   for (int i = 0; i < num_components_; ++i) {
     if (!plan_component(codec, i, window)) return false;
@@ -96,6 +102,8 @@ bool BaselineDecoder::plan(const jpeg_decompress_struct& codec, const Window& wi
     blocks += component.h * component.v;
     mcu_rows_.begin = std::min(mcu_rows_.begin, component.block_rows.begin / component.v);
     mcu_rows_.end = std::max(mcu_rows_.end, ceil_div(component.block_rows.end, component.v));
+    mcu_columns_.begin = std::min(mcu_columns_.begin, component.block_columns.begin / component.h);
+    mcu_columns_.end = std::max(mcu_columns_.end, ceil_div(component.block_columns.end, component.h));
   }
   return blocks <= kMaxBlocksPerMcu;
 }
@@ -146,89 +154,110 @@ void BaselineDecoder::use_index(RowIndex* index, std::size_t coded_begin) noexce
 }
 
 bool BaselineDecoder::decode_scan(std::span<const std::byte> coded) {
-  if (index_ == nullptr) return decode_rows(coded, 0, {});
-  if (mcus_per_interval_ != 0) {
-    *index_ = {.none = true};
-    return decode_rows(coded, 0, {});
-  }
-  if (decode_by_index(coded)) return true;
+  const int first_mcu = mcus_across_ * mcu_rows_.begin, end_mcu = mcus_across_ * mcu_rows_.end;
+  start_blocks();
+  if (index_ != nullptr && mcus_per_interval_ != 0) *index_ = {.none = true};
+  if (index_ == nullptr || mcus_per_interval_ != 0) return decode_mcus(coded, {first_mcu, end_mcu}, {}) && flush();
+  if (decode_by_index(coded)) return flush();
   *index_ = {};
-  if (!decode_rows(coded, 0, {})) return false;
-  index_->num_rows = mcus_down_;
-  return update_index(0, coded_begin_);
+  start_blocks();
+  if (!decode_stretches(coded, {0, stretches_across_ * mcu_rows_.end})) return false;
+  index_->num_stretches = stretches_across_ * mcus_down_;
+  return flush();
 }
 
-// False: there are no entry points, or they are another file's.
+// By the stretches that the window touches, as far as they are known. False: none are, or they are another file's.
 bool BaselineDecoder::decode_by_index(std::span<const std::byte> coded) {
-  const std::vector<EntryPoint>& entries = index_->entries;
-  if (index_->num_rows != mcus_down_ || !is_plausible(*index_, coded_begin_, coded_begin_ + coded.size())) return false;
-  const int num_known = static_cast<int>(entries.size());
-  const int first_row = std::min(mcu_rows_.begin, num_known - 2);
-  const EntryPoint& entry = entries[static_cast<std::size_t>(first_row)];
-  if (mcu_rows_.end < num_known) {  // and no further than the next row's first byte, with a zero behind an FF
-    const std::size_t end = entries[static_cast<std::size_t>(mcu_rows_.end)].offset + std::size_t{2} - coded_begin_;
-    coded = coded.first(std::min(coded.size(), end));
+  if (index_->num_stretches != stretches_across_ * mcus_down_ ||
+      !is_plausible(*index_, coded_begin_, coded_begin_ + coded.size()))
+    return false;
+  const int num_known = static_cast<int>(index_->entries.size());
+  const int left = mcu_columns_.begin / stretch_mcus_, right = ceil_div(mcu_columns_.end, stretch_mcus_);
+  const bool whole_rows = right - left == stretches_across_;
+  for (int row = mcu_rows_.begin, end_row = row; row < mcu_rows_.end; row = end_row) {
+    end_row = whole_rows ? mcu_rows_.end : row + 1;
+    Range run{row * stretches_across_ + left, (end_row - 1) * stretches_across_ + right};
+    if (run.end >= num_known) {  // from here on in one go
+      end_row = mcu_rows_.end;
+      run = {std::min(run.begin, num_known - 2), (end_row - 1) * stretches_across_ + right};
+    }
+    if (!decode_stretches(coded, run)) return false;
   }
-  return decode_rows(coded.subspan(entry.offset - coded_begin_), first_row, entry) &&
-         update_index(first_row, entry.offset);
+  return true;
 }
 
-// `coded` begins with row `first_row`, at entry.bit of its first byte.
-bool BaselineDecoder::decode_rows(std::span<const std::byte> coded, int first_row, const EntryPoint& entry) {
-  const auto across = static_cast<std::size_t>(mcus_across_);
-  const std::size_t total = across * static_cast<std::size_t>(mcus_down_);
-  const std::size_t per_interval = mcus_per_interval_ == 0 ? total : mcus_per_interval_;
-  const std::size_t end = across * static_cast<std::size_t>(mcu_rows_.end);
-  const std::size_t first_interval = across * static_cast<std::size_t>(mcu_rows_.begin) / per_interval;
-  const std::size_t end_interval = (end + per_interval - 1) / per_interval;
-  if (!scan_.read(coded, first_interval, end_interval)) return false;
-  num_queued_ = 0;
-  blocks_ = {};
+// `coded` as of the whole scan. The first stretch is known, or number 0. What is known must agree, the rest becomes
+// known.
+bool BaselineDecoder::decode_stretches(std::span<const std::byte> coded, Range run) {
+  std::vector<EntryPoint>& entries = index_->entries;
+  auto next = static_cast<std::size_t>(run.begin);
+  const auto end = static_cast<std::size_t>(run.end);
+  const EntryPoint entry =
+      entries.empty() ? EntryPoint{static_cast<std::uint32_t>(coded_begin_), 0, {}} : entries[next];
+  // No further than the next stretch's first byte, with a zero behind an FF.
+  if (end < entries.size()) coded = coded.first(std::min(coded.size(), entries[end].offset + 2 - coded_begin_));
+  if (!decode_mcus(coded.subspan(entry.offset - coded_begin_), {first_mcu(run.begin), first_mcu(run.end)}, entry))
+    return false;
+  for (const Passed& passed : passed_) {
+    const std::size_t offset = entry.offset + scan_.source_of(passed.position / 8);
+    const EntryPoint seen{static_cast<std::uint32_t>(offset), static_cast<std::uint8_t>(passed.position % 8),
+                          passed.dc};
+    if (next < entries.size() && entries[next] != seen) return false;
+    if (next == entries.size()) entries.push_back(seen);
+    ++next;
+  }
+  return true;
+}
+
+int BaselineDecoder::first_mcu(int stretch) const noexcept {
+  return stretch / stretches_across_ * mcus_across_ + stretch % stretches_across_ * stretch_mcus_;
+}
+
+// `coded` begins with `mcus`, at entry.bit of its first byte; without an index, with the scan.
+bool BaselineDecoder::decode_mcus(std::span<const std::byte> coded, Range mcus, const EntryPoint& entry) {
+  const int total = mcus_across_ * mcus_down_;
+  const int per_interval = mcus_per_interval_ == 0 ? total : mcus_per_interval_;
+  const Range intervals{mcus.begin / per_interval, ceil_div(mcus.end, per_interval)};
+  if (!scan_.read(coded, static_cast<std::size_t>(intervals.begin), static_cast<std::size_t>(intervals.end)))
+    return false;
   passed_.clear();
-  for (std::size_t interval = first_interval; interval < end_interval; ++interval) {
-    reader_ = {scan_.data() + scan_.begin(interval)};
+  for (int interval = intervals.begin; interval < intervals.end; ++interval) {
+    reader_ = {scan_.data() + scan_.begin(static_cast<std::size_t>(interval))};
     reader_.refill();
     reader_.skip(entry.bit);
     for (std::size_t i = 0; i < components_.size(); ++i) components_[i].dc = entry.dc[i];
-    const std::size_t limit = scan_.end(interval) * 8;
-    const std::size_t interval_end = std::min(total, (interval + 1) * per_interval);
-    const std::size_t begin = std::max(interval * per_interval, across * static_cast<std::size_t>(first_row));
-    int x = static_cast<int>(begin % across), y = static_cast<int>(begin / across);
-    for (std::size_t mcu = begin; mcu < std::min(end, interval_end); ++mcu) {
-      if (x == 0) pass_row();
-      if (!decode_mcu(x, y)) return false;
-      if (reader_.position(scan_.data()) > limit) return false;
-      if (++x == mcus_across_) x = 0, ++y;
-    }
-    const bool another = interval_end <= end && interval_end < total;
+    const std::size_t limit = scan_.end(static_cast<std::size_t>(interval)) * 8;
+    const int begin = index_used() ? mcus.begin : interval * per_interval;
+    const int end = std::min(total - interval * per_interval, per_interval) + interval * per_interval;
+    if (!decode_run({begin, std::min(end, mcus.end)}, limit)) return false;
+    const bool another = end <= mcus.end && end < total;
     if (another && reader_.position(scan_.data()) + kMaxPaddingBits < limit) return false;
   }
-  pass_row();
-  flush();
+  pass_stretch();
   return true;
 }
 
-void BaselineDecoder::pass_row() {
-  if (index_ == nullptr) return;
-  Passed& row = passed_.emplace_back();
-  row.position = reader_.position(scan_.data());
-  for (std::size_t i = 0; i < components_.size(); ++i) row.dc[i] = static_cast<std::int16_t>(components_[i].dc);
-}
-
-// The rows that were decoded from `first_row` on, whose scan began at that byte of the file: those that are known must
-// agree, the others become known.
-bool BaselineDecoder::update_index(int first_row, std::size_t scan_begin) {
-  std::vector<EntryPoint>& entries = index_->entries;
-  auto row = static_cast<std::size_t>(first_row);
-  for (const Passed& passed : passed_) {
-    const std::size_t offset = scan_begin + scan_.source_of(passed.position / 8);
-    const EntryPoint entry{static_cast<std::uint32_t>(offset), static_cast<std::uint8_t>(passed.position % 8),
-                           passed.dc};
-    if (row < entries.size() && entries[row] != entry) return false;
-    if (row == entries.size()) entries.push_back(entry);
-    ++row;
+// `limit`: bits from the scan's first byte.
+bool BaselineDecoder::decode_run(Range mcus, std::size_t limit) {
+  int x = mcus.begin % mcus_across_, y = mcus.begin / mcus_across_;
+  int left = 0;  // of the stretch
+  for (int mcu = mcus.begin; mcu < mcus.end; ++mcu, --left) {
+    if (x == 0 || left == 0) {
+      pass_stretch();
+      left = stretch_mcus_;
+    }
+    if (!decode_mcu(x, y)) return false;
+    if (reader_.position(scan_.data()) > limit) return false;
+    if (++x == mcus_across_) x = 0, ++y;
   }
   return true;
+}
+
+void BaselineDecoder::pass_stretch() {
+  if (!index_used()) return;
+  Passed& stretch = passed_.emplace_back();
+  stretch.position = reader_.position(scan_.data());
+  for (std::size_t i = 0; i < components_.size(); ++i) stretch.dc[i] = static_cast<std::int16_t>(components_[i].dc);
 }
 
 bool BaselineDecoder::decode_mcu(int mcu_x, int mcu_y) {
@@ -258,12 +287,18 @@ void BaselineDecoder::queue(Component& component, int block_x, int block_y, bool
   if (++num_queued_ == jobs_.size()) flush();
 }
 
-void BaselineDecoder::flush() {
-  if (num_queued_ == 0) return;
+void BaselineDecoder::start_blocks() noexcept {
+  num_queued_ = 0;
+  blocks_ = {};
+}
+
+bool BaselineDecoder::flush() {
+  if (num_queued_ == 0) return true;
   const std::size_t other = num_queued_ - 1;  // a single block twice
   jpeg_kernels().idct_pair(jobs_[0], strides_[0], jobs_[other], strides_[other]);
   for (std::size_t i = 0; i < num_queued_; ++i) std::memset(blocks_[i].values, 0, 64 * sizeof(std::int16_t));
   num_queued_ = 0;
+  return true;
 }
 
 // Beyond its edge the picture goes on with its last sample, not with what the encoder padded it with.

@@ -29,9 +29,8 @@ class BaselineDecoder {
   [[nodiscard]] bool decode(const jpeg_decompress_struct& codec, std::span<const std::byte> coded, const Window& window,
                             PixelBuffer& out);
 
-  /// Of the next file: where its rows begin, as far as that is known. A decode starts as late as that allows, and adds
-  /// the rows that it passes; entries that are not the file's are dropped. Files with restart markers need none, and
-  /// leave it alone. `coded_begin`: where `coded` begins in the file. Null: no index, from here on.
+  /// Of the next file: where its rows begin, as far as that is known. A decode reads what the window needs, and adds
+  /// the stretches that it passes; entries that are not the file's are dropped. Files with restart markers need none. `coded_begin`: where `coded` begins in the file. Null: no index, from here on.
   void use_index(RowIndex* index, std::size_t coded_begin) noexcept;
 
   /// The same window's samples, without upsampling and colour; `out` holds until the next decode. False too where
@@ -69,7 +68,7 @@ class BaselineDecoder {
 
   [[nodiscard]] bool plan(const jpeg_decompress_struct& codec, const Window& window);
   [[nodiscard]] bool plan_component(const jpeg_decompress_struct& codec, int place, const Window& window);
-  /// Between two rows of MCUs, as decoded.
+  /// Between two stretches, as decoded.
   struct Passed {
     std::size_t position = 0;  ///< bits from the scan's first byte
     std::array<std::int16_t, kMaxComponents> dc{};
@@ -77,13 +76,17 @@ class BaselineDecoder {
 
   [[nodiscard]] bool decode_scan(std::span<const std::byte> coded);
   [[nodiscard]] bool decode_by_index(std::span<const std::byte> coded);
-  [[nodiscard]] bool decode_rows(std::span<const std::byte> coded, int first_row, const EntryPoint& entry);
-  void pass_row();
-  [[nodiscard]] bool update_index(int first_row, std::size_t scan_begin);
+  [[nodiscard]] bool decode_stretches(std::span<const std::byte> coded, Range run);
+  [[nodiscard]] bool decode_mcus(std::span<const std::byte> coded, Range mcus, const EntryPoint& entry);
+  [[nodiscard]] bool decode_run(Range mcus, std::size_t limit);
+  [[nodiscard]] int first_mcu(int stretch) const noexcept;
+  [[nodiscard]] bool index_used() const noexcept { return index_ != nullptr && mcus_per_interval_ == 0; }
+  void pass_stretch();
   [[nodiscard]] bool decode_mcu(int mcu_x, int mcu_y);
   [[nodiscard]] bool decode_component(Component& component, int mcu_x, int mcu_y);
   void queue(Component& component, int block_x, int block_y, bool flat);
-  void flush();
+  void start_blocks() noexcept;
+  bool flush();  ///< true
   [[nodiscard]] bool has_planes() const noexcept;
   void extend_edges(Component& component) noexcept;
   void write_rows(const Window& window, PixelBuffer& out);
@@ -94,11 +97,12 @@ class BaselineDecoder {
   std::array<Component, kMaxComponents> components_;
   int num_components_ = 0;
   int mcus_across_ = 0, mcus_down_ = 0;
-  Range mcu_rows_;  ///< that the window needs
-  std::size_t mcus_per_interval_ = 0;
+  int stretch_mcus_ = 0, stretches_across_ = 0;  ///< of an index; a row's last stretch may be shorter
+  Range mcu_rows_, mcu_columns_;                 ///< that the window needs
+  int mcus_per_interval_ = 0;                    ///< 0: no restart markers
   RowIndex* index_ = nullptr;
   std::size_t coded_begin_ = 0;  ///< in the file
-  std::vector<Passed> passed_;   ///< with an index: from the first decoded row on, the end of the last one included
+  std::vector<Passed> passed_;   ///< with an index: before each stretch decoded, and behind the last
   BitReader reader_;
   CoefficientBlock unused_;  ///< of blocks outside the window
   std::array<CoefficientBlock, 2> blocks_;

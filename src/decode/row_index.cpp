@@ -3,7 +3,8 @@
 namespace infeed {
 
 bool is_plausible(const RowIndex& index, std::size_t coded_begin, std::size_t file_bytes) noexcept {
-  if (index.entries.size() < 2 || index.entries.size() > static_cast<std::size_t>(index.num_rows) + 1) return false;
+  if (index.entries.size() < 2 || index.entries.size() > static_cast<std::size_t>(index.num_stretches) + 1)
+    return false;
   if (index.entries.front() != EntryPoint{static_cast<std::uint32_t>(coded_begin), 0, {}}) return false;
   EntryPoint before;
   for (const EntryPoint& entry : index.entries) {

@@ -67,7 +67,7 @@ TEST_F(RowIndexTest, KnowsEveryRowAfterAWholeDecode) {
   for (const Sampling luma : kSamplings) {
     const RowIndex index = whole_index(make_jpeg(recipe_of(luma)));
     EXPECT_TRUE(index.is_complete());
-    EXPECT_EQ(index.num_rows, (203 + 8 * luma.v - 1) / (8 * luma.v));
+    EXPECT_EQ(index.num_stretches, (203 + 8 * luma.v - 1) / (8 * luma.v));
   }
 }
 
@@ -81,6 +81,23 @@ TEST_F(RowIndexTest, GivesEveryWindowTheSamePixels) {
       ASSERT_EQ(decode(file, window, &index), decode(file, window, nullptr)) << luma.h << "x" << luma.v;
     }
     EXPECT_EQ(index.entries, before.entries);
+  }
+}
+
+// Their rows of MCUs are cut: 94 MCUs into three stretches, the last of them shorter.
+TEST_F(RowIndexTest, ServesWidePictures) {
+  JpegRecipe recipe = recipe_of({1, 1});
+  recipe.width = 750;
+  const Bytes file = make_jpeg(recipe);
+  RowIndex index, whole = whole_index(file);
+  EXPECT_EQ(whole.num_stretches, 3 * 26);
+  for (int i = 0; i < 300; ++i) {
+    Window window = random_window(decoder.open(file, {}));
+    window.width = 1 + window.width / 4;
+    const std::string want = decode(file, window, nullptr);
+    ASSERT_EQ(decode(file, window, &index), want);
+    ASSERT_EQ(decode(file, window, &whole), want);
+    ASSERT_TRUE(std::equal(index.entries.begin(), index.entries.end(), whole.entries.begin()));
   }
 }
 
@@ -148,7 +165,7 @@ TEST_F(RowIndexTest, IgnoresDamagedEntryPoints) {
       if (what == 2) entry.bit = static_cast<std::uint8_t>(random() % 9);
       if (what == 3) entry.dc[random() % 3] ^= static_cast<std::int16_t>(1 << random() % 16);
     }
-    if (random() % 8 == 0) bad.num_rows += static_cast<int>(random() % 5) - 2;
+    if (random() % 8 == 0) bad.num_stretches += static_cast<int>(random() % 5) - 2;
     const Window window = random_window(decoder.open(file, {}));
     ASSERT_EQ(decode(file, window, &bad), decode(file, window, nullptr)) << "round " << round;
   }
