@@ -17,8 +17,10 @@ constexpr int kMaxPaddingBits = 7;    // that end an interval
 // Samples left of a plane row, so that a row begins aligned and has a neighbour; and right of it, for whole vectors.
 constexpr std::ptrdiff_t kLeft = 64, kRight = 64;
 
-// A row of MCUs is cut into stretches of about that many: as many as a picture 500 pixels wide has.
-constexpr int kStretchMcus = 32;
+// A row of MCUs is cut into stretches of about that many blocks: 64 pixels of a picture with 4:2:0. Each costs an index
+// some 5 bytes, less than 1 in 100 of its own code.
+constexpr int kStretchBlocks = 24;
+constexpr int kMaxStretchesAcross = 16;
 
 constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
@@ -91,8 +93,6 @@ bool BaselineDecoder::plan(const jpeg_decompress_struct& codec, const Window& wi
   mcus_across_ = ceil_div(static_cast<int>(codec.image_width), kBlock * (alone ? 1 : codec.max_h_samp_factor));
   mcus_down_ = ceil_div(static_cast<int>(codec.image_height), kBlock * (alone ? 1 : codec.max_v_samp_factor));
   mcus_per_interval_ = static_cast<int>(codec.restart_interval);
-  stretch_mcus_ = ceil_div(mcus_across_, std::max(1, (mcus_across_ + kStretchMcus / 2) / kStretchMcus));
-  stretches_across_ = ceil_div(mcus_across_, stretch_mcus_);
   mcu_rows_ = {mcus_down_, 0};
   mcu_columns_ = {mcus_across_, 0};
   int blocks = 0;
@@ -105,6 +105,9 @@ bool BaselineDecoder::plan(const jpeg_decompress_struct& codec, const Window& wi
     mcu_columns_.begin = std::min(mcu_columns_.begin, component.block_columns.begin / component.h);
     mcu_columns_.end = std::max(mcu_columns_.end, ceil_div(component.block_columns.end, component.h));
   }
+  const int stretches = std::clamp(mcus_across_ * blocks / kStretchBlocks, 1, kMaxStretchesAcross);
+  stretch_mcus_ = ceil_div(mcus_across_, stretches);
+  stretches_across_ = ceil_div(mcus_across_, stretch_mcus_);
   return blocks <= kMaxBlocksPerMcu;
 }
 

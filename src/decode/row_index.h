@@ -17,8 +17,7 @@ struct EntryPoint {
   bool operator==(const EntryPoint&) const = default;
 };
 
-/// The entry points of a picture's first stretches: its rows of MCUs, those of wide pictures cut into stretches of about
-/// 32 MCUs. Of all: num_stretches + 1, since the scan's end is one too. A decode starts at an entry point only where it
+/// The entry points of a picture's first stretches: its rows of MCUs, cut into up to 16 pieces. Of all: num_stretches + 1, since the scan's end is one too. A decode starts at an entry point only where it
 /// passes a later one, which must then agree.
 struct RowIndex {
   bool none = false;      ///< the file has none to know: it is no baseline JPEG, or one with restart markers
