@@ -7,16 +7,19 @@
 
 #include "dataset/file_list.h"
 #include "dataset/image_reader.h"
+#include "dataset/plane_cache.h"
 #include "dataset/sealed_file.h"
 #include "infeed/base/error.h"
 
 namespace infeed {
 
+/// What all processes share.
 struct ImageFolder::Files {
   explicit Files(FileList files) : list(std::move(files)) {}
   FileList list;
   std::mutex mutex;                    ///< of `shared`
   std::unique_ptr<SealedFile> shared;  ///< the list for spawned workers, made when the first spec() asks
+  std::unique_ptr<PlaneCache> cache;   ///< null: none
 };
 
 namespace {
@@ -44,6 +47,12 @@ ImageFolderOptions checked(ImageFolderOptions options) {
       if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
     }
   }
+  const bool caches = options.cache == ImageCache::kPlanes;
+  if (caches && options.decode.path != DecodePath::kPlanes)
+    throw ConfigError("a cache of planes needs the decode path planes, whose pixels differ a little from exact ones.");
+  if (caches != (options.cache_bytes > 0))
+    throw ConfigError(fmt::format("cache_bytes is {}, and the cache is {}. Give both or none.", options.cache_bytes,
+                                  caches ? "planes" : "none"));
   return options;
 }
 
@@ -82,14 +91,20 @@ ImageFolderOptions options_from(const State& params) {
     options.extensions.clear();
     for (const State& entry : params.get_states("extensions")) options.extensions.push_back(entry.get_string("suffix"));
   }
+  if (params.contains("cache_bytes")) {
+    options.cache = ImageCache::kPlanes;
+    options.cache_bytes = params.get_uint("cache_bytes");
+  }
   return options;
 }
 
 FileList files_from(const State& params, const std::string& root, const ImageFolderOptions& options) {
   if (params.contains("fds")) {
     const auto fds = params.get_ints("fds");
-    if (fds.size() != 1)
-      throw ConfigError(fmt::format("image_folder needs the one descriptor of its spec(), {} are given.", fds.size()));
+    const std::size_t needed = options.cache == ImageCache::kPlanes ? 2 : 1;
+    if (fds.size() != needed)
+      throw ConfigError(
+          fmt::format("image_folder needs the {} descriptors of its spec(), {} are given.", needed, fds.size()));
     auto mapping = std::make_shared<const FileMapping>(fds[0]);
     const auto block = mapping->bytes();
     return FileList::view(block, std::move(mapping));
@@ -101,6 +116,11 @@ FileList files_from(const State& params, const std::string& root, const ImageFol
                     "alone while it runs, or make it again.",
                     root, list.size()));
   return list;
+}
+
+std::unique_ptr<PlaneCache> cache_of(std::int64_t num_samples, const ImageFolderOptions& options) {
+  if (options.cache == ImageCache::kNone) return nullptr;
+  return PlaneCache::create({.num_samples = num_samples, .bytes = options.cache_bytes});
 }
 
 void write_label(const Row& row, DType dtype, std::int64_t label) {
@@ -115,6 +135,7 @@ void write_label(const Row& row, DType dtype, std::int64_t label) {
 ImageFolder::ImageFolder(const std::string& root, ImageFolderOptions options)
     : root_(without_slash(root)), options_(checked(std::move(options))), schema_(schema_of(options_)) {
   files_ = std::make_unique<Files>(FileList::scan(root_, options_.extensions));
+  files_->cache = cache_of(size(), options_);
 }
 
 ImageFolder::ImageFolder(std::string root, ImageFolderOptions options, std::unique_ptr<Files> files)
@@ -129,7 +150,7 @@ void ImageFolder::read(Row& row) const {
   const std::int64_t index = row.index();
   const std::string file = path(index);
   try {
-    reader.read(file, options_.transforms, options_.decode, row);
+    reader.read(file, options_.transforms, options_.decode, row, files_->cache.get());
   } catch (const DecodeError& error) {
     throw DataError(fmt::format("sample {} ('{}') cannot be decoded: {}", index, file, error.what()));
   } catch (const DataError& error) {
@@ -155,7 +176,12 @@ std::optional<DatasetSpec> ImageFolder::spec() const {
   params.set("extensions", extensions);
   params.set("label_dtype", to_string(options_.label_dtype));
   params.set("digest", files_->list.digest());
-  params.set("fds", std::vector<std::int64_t>{files_->shared->fd()});
+  std::vector<std::int64_t> fds{files_->shared->fd()};
+  if (files_->cache != nullptr) {
+    params.set("cache_bytes", options_.cache_bytes);
+    fds.push_back(files_->cache->fd());
+  }
+  params.set("fds", fds);
   return DatasetSpec{"image_folder", std::move(params), {}};
 }
 
@@ -190,10 +216,19 @@ std::vector<std::string> ImageFolder::paths() const {
   return paths;
 }
 
+ImageCacheStats ImageFolder::cache_stats() const {
+  if (files_->cache == nullptr) return {};
+  const PlaneCacheStats stats = files_->cache->stats();
+  return {.pictures = stats.pictures, .bytes = stats.bytes_used, .hits = stats.hits};
+}
+
 std::unique_ptr<ImageFolder> ImageFolder::from_params(const State& params) {
   const std::string root = without_slash(params.get_string("root"));
   ImageFolderOptions options = checked(options_from(params));
   auto files = std::make_unique<Files>(files_from(params, root, options));
+  const PlaneCacheOptions cache{.num_samples = files->list.size(), .bytes = options.cache_bytes};
+  const bool inherits = options.cache == ImageCache::kPlanes && params.contains("fds");
+  files->cache = inherits ? PlaneCache::attach(params.get_ints("fds")[1], cache) : cache_of(cache.num_samples, options);
   return std::unique_ptr<ImageFolder>(new ImageFolder(root, std::move(options), std::move(files)));
 }
 

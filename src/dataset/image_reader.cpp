@@ -99,24 +99,38 @@ std::optional<PlaneWindow> decode_planes_if_asked(Decoder& decoder, const FusedP
   return options.path == DecodePath::kPlanes ? decoder.decode_planes(plan.window) : std::nullopt;
 }
 
-void ImageReader::read(const std::string& path, const Compose& transforms, const DecodeOptions& options, Row& row) {
+template <typename Picture>
+void ImageReader::write(const Compose& transforms, const FusedPlan& plan, const Picture& picture, Row& row) {
+  if (row.schema()[0].variable())
+    row.resize(0, transforms.layout() == ImageLayout::kCHW ? Shape{3, plan.out_height, plan.out_width}
+                                                           : Shape{plan.out_height, plan.out_width, 3});
+  kernel_.run(transforms, plan, picture, row[0]);
+}
+
+void ImageReader::read(const std::string& path, const Compose& transforms, const DecodeOptions& options, Row& row,
+                       PlaneCache* cache) {
   StageTimes ignored;
   StageTimes& times = row.context().times == nullptr ? ignored : *row.context().times;
   Lap lap;
+  const auto kept = cache == nullptr ? std::nullopt : cache->find(row.index());
+  if (kept) {
+    write(transforms, plan_sample(transforms, kept->width, kept->height, row.context().rng()), *kept, row);
+    times.transform_ns += lap.next();
+    return;
+  }
   const std::span<const std::byte> bytes = file_.read(path);
   times.read_ns += lap.next();
   times.bytes_read += bytes.size();
 
   const ImageInfo info = decoder_.open(bytes, options);
   const FusedPlan plan = plan_sample(transforms, info.width, info.height, row.context().rng());
-  const auto planes = decode_planes_if_asked(decoder_, plan, options);
+  const bool keep = cache != nullptr && cache->wants(row.index(), info.width, info.height);
+  const auto planes =
+      keep ? decoder_.decode_planes({0, 0, info.width, info.height}) : decode_planes_if_asked(decoder_, plan, options);
   const PixelWindow* pixels = planes ? nullptr : &decoder_.decode(plan.window, plan.out_width, plan.out_height);
+  if (keep && planes) cache->put(row.index(), *planes, record_);
   times.decode_ns += lap.next();
-
-  if (row.schema()[0].variable())
-    row.resize(0, transforms.layout() == ImageLayout::kCHW ? Shape{3, plan.out_height, plan.out_width}
-                                                           : Shape{plan.out_height, plan.out_width, 3});
-  planes ? kernel_.run(transforms, plan, *planes, row[0]) : kernel_.run(transforms, plan, *pixels, row[0]);
+  planes ? write(transforms, plan, *planes, row) : write(transforms, plan, *pixels, row);
   times.transform_ns += lap.next();
 }
 

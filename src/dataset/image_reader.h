@@ -6,7 +6,9 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "dataset/plane_cache.h"
 #include "decode/decoder.h"
 #include "infeed/batch/row.h"
 #include "infeed/transform/compose.h"
@@ -38,10 +40,16 @@ class FileBuffer {
 class ImageReader {
  public:
   /// Reads, decodes and transforms the picture at `path` into field 0 of `row`; a variable field gets its size. Adds to
-  /// the row's stage times. Throws DecodeError and DataError, without the sample's index.
-  void read(const std::string& path, const Compose& transforms, const DecodeOptions& options, Row& row);
+  /// the row's stage times. With a `cache`, a picture that it has is not read, and one that it wants is put in. Throws
+  /// DecodeError and DataError, without the sample's index.
+  void read(const std::string& path, const Compose& transforms, const DecodeOptions& options, Row& row,
+            PlaneCache* cache = nullptr);
 
  private:
+  template <typename Picture>
+  void write(const Compose& transforms, const FusedPlan& plan, const Picture& picture, Row& row);
+
+  std::vector<std::byte> record_;  // of the cache
   FileBuffer file_;
   Decoder decoder_;
   FusedKernel kernel_;

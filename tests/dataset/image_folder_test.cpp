@@ -159,6 +159,8 @@ TEST_F(ImageFolderTest, RefusesImpossibleOptions) {
   EXPECT_THROW(open({.label_dtype = DType::kFloat32}), ConfigError);
   EXPECT_THROW(open({.extensions = {}}), ConfigError);
   EXPECT_THROW(open({.extensions = {""}}), ConfigError);
+  EXPECT_THROW(open({.cache = ImageCache::kPlanes, .cache_bytes = 1 << 20}), ConfigError);
+  EXPECT_THROW(open({.cache_bytes = 1 << 20}), ConfigError);
   EXPECT_THROW(ImageFolder(folder.str() + "/missing"), ConfigError);
 }
 
@@ -186,15 +188,22 @@ TEST(FileBuffer, DoesNotReadAGiantThatIsNoPicture) {
   EXPECT_EQ(buffer.capacity(), 0U);
 }
 
+ImageFolderOptions cached() {
+  return {.transforms = kTrain,
+          .decode = {.path = DecodePath::kPlanes},
+          .cache = ImageCache::kPlanes,
+          .cache_bytes = 1 << 20};
+}
+
 /// A dataset and the folder it reads.
-std::shared_ptr<const Dataset> make_folder(const Compose& transforms) {
+std::shared_ptr<const Dataset> make_folder(const ImageFolderOptions& options) {
   struct Owned {
     TempFolder folder;
     std::unique_ptr<ImageFolder> dataset;
   };
   auto owned = std::make_shared<Owned>();
   fill(owned->folder);
-  owned->dataset = std::make_unique<ImageFolder>(owned->folder.str(), ImageFolderOptions{.transforms = transforms});
+  owned->dataset = std::make_unique<ImageFolder>(owned->folder.str(), options);
   return {owned, owned->dataset.get()};
 }
 
@@ -202,8 +211,9 @@ std::shared_ptr<const Dataset> make_folder(const Compose& transforms) {
 
 namespace testing {
 INSTANTIATE_TEST_SUITE_P(Image, DatasetConformance,
-                         ::testing::Values(DatasetCase{"train", [] { return make_folder(kTrain); }},
-                                           DatasetCase{"own_size", [] { return make_folder({}); }}));
+                         ::testing::Values(DatasetCase{"train", [] { return make_folder({.transforms = kTrain}); }},
+                                           DatasetCase{"own_size", [] { return make_folder({}); }},
+                                           DatasetCase{"cached", [] { return make_folder(cached()); }}));
 }
 
 }  // namespace infeed

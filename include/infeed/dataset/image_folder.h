@@ -12,6 +12,12 @@
 
 namespace infeed {
 
+/// What stays in memory after a sample's first reading.
+enum class ImageCache : std::uint8_t {
+  kNone,
+  kPlanes  ///< decoded planes of whole pictures, shared by all workers. Needs decode.path kPlanes
+};
+
 struct ImageFolderOptions {
   /// Default: none, uint8 [3, H, W] of each picture's own size (then use a collate).
   Compose transforms = {};
@@ -20,6 +26,17 @@ struct ImageFolderOptions {
   std::vector<std::string> extensions = {".jpg", ".jpeg", ".png"};
   /// int64 or int32. Default int64.
   DType label_dtype = DType::kInt64;
+  /// A sample that is kept costs a resize: its file is neither read nor looked at again, so files must not change. The
+  /// first pictures stay until the budget is used; files that are not decoded to planes are never kept. Default kNone.
+  ImageCache cache = ImageCache::kNone;
+  /// Bytes of memory for the cache, over all workers; taken as it fills. A 4:2:0 picture takes 1.5 bytes a pixel.
+  std::uint64_t cache_bytes = 0;
+};
+
+struct ImageCacheStats {
+  std::uint64_t pictures = 0;  ///< kept
+  std::uint64_t bytes = 0;     ///< used of cache_bytes
+  std::uint64_t hits = 0;      ///< samples read from it, by all workers
 };
 
 /// root/CLASS/any/depth/FILE.jpg, as torchvision's ImageFolder: classes are the folders of root sorted by name
@@ -28,11 +45,13 @@ struct ImageFolderOptions {
 ///
 /// Fields: `image` (dtype and shape of the transforms' result), `label`, a scalar.
 /// Errors: read() throws DataError naming index, path and cause.
-/// Memory: about the length of the paths plus 8 bytes a file, in one block, shared by forked workers for good.
+/// Memory: about the length of the paths plus 8 bytes a file, in one block, shared by forked workers for good; the
+/// cache, if there is one.
 class INFEED_API ImageFolder final : public Dataset {
  public:
   /// Reads the folders' lists, not the files. Throws ConfigError where root or a folder cannot be read, there is no
-  /// class, or a class has no file (all such are named).
+  /// class, or a class has no file (all such are named), or where cache and cache_bytes contradict the rest or the
+  /// machine.
   explicit ImageFolder(const std::string& root, ImageFolderOptions options = {});
   ~ImageFolder() override;
 
@@ -50,6 +69,8 @@ class INFEED_API ImageFolder final : public Dataset {
   [[nodiscard]] std::int64_t label(std::int64_t index) const;
   /// All paths: a copy, for small folders.
   [[nodiscard]] std::vector<std::string> paths() const;
+  /// Of all workers together; zeros without a cache.
+  [[nodiscard]] ImageCacheStats cache_stats() const;
 
   /// From the params of spec(), or {"root": ...} and any of its other keys. Without "fds" the folders are walked
   /// again, and a list that differs from "digest" is a ConfigError.
