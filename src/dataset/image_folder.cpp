@@ -62,14 +62,8 @@ State decode_state(const DecodeOptions& options) {
   state.set("orient", options.orient);
   state.set("allow_truncated", options.allow_truncated);
   state.set("max_pixels", options.max_pixels);
-  state.set("path", options.path == DecodePath::kPlanes ? "planes" : "exact");
+  state.set("path", to_string(options.path));
   return state;
-}
-
-DecodePath decode_path(const std::string& name) {
-  if (name == "planes") return DecodePath::kPlanes;
-  if (name == "exact") return DecodePath::kExact;
-  throw ConfigError(fmt::format("decode path '{}' is unknown; it is 'exact' or 'planes'.", name));
 }
 
 DecodeOptions decode_from(const State& state) {
@@ -78,7 +72,7 @@ DecodeOptions decode_from(const State& state) {
   if (state.contains("orient")) options.orient = state.get_bool("orient");
   if (state.contains("allow_truncated")) options.allow_truncated = state.get_bool("allow_truncated");
   if (state.contains("max_pixels")) options.max_pixels = state.get_int("max_pixels");
-  if (state.contains("path")) options.path = decode_path(state.get_string("path"));
+  if (state.contains("path")) options.path = decode_path_from_string(state.get_string("path"));
   return options;
 }
 
@@ -131,6 +125,12 @@ void write_label(const Row& row, DType dtype, std::int64_t label) {
 }
 
 }  // namespace
+
+ImageCache image_cache_from_string(std::string_view name) {
+  if (name == "none") return ImageCache::kNone;
+  if (name == "planes") return ImageCache::kPlanes;
+  throw ConfigError(fmt::format("cache is '{}'; it can be 'none' or 'planes'.", name));
+}
 
 ImageFolder::ImageFolder(const std::string& root, ImageFolderOptions options)
     : root_(without_slash(root)), options_(checked(std::move(options))), schema_(schema_of(options_)) {

@@ -1,5 +1,7 @@
 #include "infeed/decode/decode.h"
 
+#include <fmt/format.h>
+
 #include "decode/decoder.h"
 
 namespace infeed {
@@ -14,6 +16,14 @@ void drop_fourth_byte(const std::uint8_t* from, std::uint8_t* to, int count) noe
 }
 
 }  // namespace
+
+std::string to_string(DecodePath path) { return path == DecodePath::kPlanes ? "planes" : "exact"; }
+
+DecodePath decode_path_from_string(std::string_view name) {
+  for (const DecodePath path : {DecodePath::kExact, DecodePath::kPlanes})
+    if (name == to_string(path)) return path;
+  throw ConfigError(fmt::format("decode is '{}'; it can be 'exact' or 'planes'.", name));
+}
 
 ImageInfo probe_image(std::span<const std::byte> bytes, const DecodeOptions& options) {
   return Decoder().open(bytes, options);

@@ -15,7 +15,17 @@ from typing import Any, NamedTuple
 from infeed import _native
 from infeed.transforms import Compose, Transform, compose, dtype_name
 
-__all__ = ["ArrayDataset", "Dataset", "DatasetStream", "Field", "ImageFolder", "Plugin", "PluginDataset", "Stream"]
+__all__ = [
+    "ArrayDataset",
+    "CacheStats",
+    "Dataset",
+    "DatasetStream",
+    "Field",
+    "ImageFolder",
+    "Plugin",
+    "PluginDataset",
+    "Stream",
+]
 __all__ += ["Synthetic", "SyntheticStream", "load_plugin"]
 
 MAX_PIXELS = 178_956_970
@@ -27,6 +37,14 @@ class Field(NamedTuple):
     name: str
     dtype: str
     shape: tuple[int, ...]
+
+
+class CacheStats(NamedTuple):
+    """What a dataset keeps in memory, and how many samples came from there."""
+
+    pictures: int
+    bytes: int
+    hits: int
 
 
 class Dataset:
@@ -64,6 +82,10 @@ class ImageFolder(Dataset):
     exact: pixels equal a full decode's; False is up to 15 % faster for large pictures.
     orient: turn pictures as their EXIF orientation says.
     allow_truncated: what can be decoded of a damaged file, instead of an error.
+    decode: "planes" resizes an ordinary JPEG's Y, Cb and Cr and makes colours of the results: faster, and on average 0.3
+        levels (of 255) from the exact pixels; other files stay exact.
+    cache: "planes" keeps such decoded pictures in memory, cache_bytes over all workers of a loader, from the first epoch
+        on: a kept sample costs a resize. The first pictures stay; files must not change. A picture takes 1.5 bytes a pixel.
     """
 
     def __init__(
@@ -77,10 +99,14 @@ class ImageFolder(Dataset):
         max_pixels: int = MAX_PIXELS,
         extensions: Sequence[str] = (".jpg", ".jpeg", ".png"),
         label_dtype: Any = "int64",
+        decode: str = "exact",
+        cache: str | None = None,
+        cache_bytes: int = 0,
     ) -> None:
         self.root = os.fspath(root)
         self.transform = compose(transform)
-        self._options = (exact, orient, allow_truncated, max_pixels, list(extensions), dtype_name(label_dtype))
+        decoding = (exact, orient, allow_truncated, max_pixels, list(extensions), dtype_name(label_dtype))
+        self._options = (*decoding, decode, cache or "none", cache_bytes)
         self._native = _native.Dataset.image_folder(self.root, self.transform._native, *self._options)
 
     @property
@@ -101,6 +127,10 @@ class ImageFolder(Dataset):
         """All paths: a copy, for small folders."""
         return self._native.paths()
 
+    def cache_stats(self) -> CacheStats:
+        """Of all workers together; zeros without a cache."""
+        return CacheStats(*self._native.cache_stats())
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _image_folder, (self.root, self.transform, self._options)
 
@@ -109,8 +139,8 @@ class ImageFolder(Dataset):
 
 
 def _image_folder(root: str, transform: Compose, options: tuple[Any, ...]) -> ImageFolder:
-    names = ("exact", "orient", "allow_truncated", "max_pixels", "extensions", "label_dtype")
-    return ImageFolder(root, transform, **dict(zip(names, options, strict=True)))
+    names = ["exact", "orient", "allow_truncated", "max_pixels", "extensions", "label_dtype", "decode", "cache"]
+    return ImageFolder(root, transform, **dict(zip([*names, "cache_bytes"], options, strict=True)))
 
 
 class ArrayDataset(Dataset):

@@ -66,12 +66,18 @@ nb::dict read_sample(const DatasetHandle& self, std::int64_t index, std::uint64_
 
 DatasetHandle image_folder(const std::string& root, const Compose& transforms, bool exact, bool orient,
                            bool allow_truncated, std::int64_t max_pixels, std::vector<std::string> extensions,
-                           const std::string& label_dtype) {
-  ImageFolderOptions options{
-      .transforms = transforms,
-      .decode = {.exact = exact, .orient = orient, .allow_truncated = allow_truncated, .max_pixels = max_pixels},
-      .extensions = std::move(extensions),
-      .label_dtype = dtype_from_string(label_dtype)};
+                           const std::string& label_dtype, const std::string& decode, const std::string& cache,
+                           std::uint64_t cache_bytes) {
+  ImageFolderOptions options{.transforms = transforms,
+                             .decode = {.exact = exact,
+                                        .orient = orient,
+                                        .allow_truncated = allow_truncated,
+                                        .max_pixels = max_pixels,
+                                        .path = decode_path_from_string(decode)},
+                             .extensions = std::move(extensions),
+                             .label_dtype = dtype_from_string(label_dtype),
+                             .cache = image_cache_from_string(cache),
+                             .cache_bytes = cache_bytes};
   const Unlocked unlocked;  // walking the folders takes long
   return {std::make_shared<ImageFolder>(root, std::move(options))};
 }
@@ -80,6 +86,11 @@ const ImageFolder& as_folder(const DatasetHandle& self) {
   const auto* folder = dynamic_cast<const ImageFolder*>(self.dataset.get());
   if (folder == nullptr) throw nb::type_error("this dataset is no image folder");
   return *folder;
+}
+
+nb::tuple cache_stats(const DatasetHandle& self) {
+  const ImageCacheStats stats = as_folder(self).cache_stats();
+  return nb::make_tuple(stats.pictures, stats.bytes, stats.hits);
 }
 
 DatasetHandle arrays(const std::vector<std::pair<std::string, nb::object>>& fields,
@@ -132,6 +143,7 @@ void bind_dataset(nb::module_& module) {
       .def("classes", [](const DatasetHandle& self) { return as_folder(self).classes(); })
       .def("path", [](const DatasetHandle& self, std::int64_t index) { return as_folder(self).path(index); })
       .def("label", [](const DatasetHandle& self, std::int64_t index) { return as_folder(self).label(index); })
+      .def("cache_stats", cache_stats)
       .def("paths", [](const DatasetHandle& self) { return as_folder(self).paths(); });
   nb::class_<StreamHandle>(module, "Stream")
       .def_static(

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "infeed/dataset/dataset.h"
@@ -17,6 +18,9 @@ enum class ImageCache : std::uint8_t {
   kNone,
   kPlanes  ///< decoded planes of whole pictures, shared by all workers. Needs decode.path kPlanes
 };
+
+/// "none" or "planes". Throws ConfigError.
+[[nodiscard]] INFEED_API ImageCache image_cache_from_string(std::string_view name);
 
 struct ImageFolderOptions {
   /// Default: none, uint8 [3, H, W] of each picture's own size (then use a collate).

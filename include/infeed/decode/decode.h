@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "infeed/base/error.h"
@@ -17,6 +19,10 @@ enum class DecodePath : std::uint8_t {
   kPlanes  ///< Y, Cb, Cr as coded: chroma is spread and colours are converted at the result's size. A quarter faster;
            ///< on average 0.3 levels (of 255) from exact where no colour clips. `DecodeOptions::exact` has no say.
 };
+
+[[nodiscard]] INFEED_API std::string to_string(DecodePath path);
+/// "exact" or "planes". Throws ConfigError.
+[[nodiscard]] INFEED_API DecodePath decode_path_from_string(std::string_view name);
 
 struct DecodeOptions {
   /// Pixels equal a full decode's, bit for bit, whatever window is decoded. False lets large reductions use a DCT scale
