@@ -11,8 +11,7 @@ namespace infeed {
 namespace {
 
 constexpr int kBlock = 8;
-constexpr int kMaxBlocksPerMcu = 10;  // T.81, B.2.3
-constexpr int kMaxPaddingBits = 7;    // that end an interval
+constexpr int kMaxPaddingBits = 7;  // that end an interval
 
 // Samples left of a plane row, so that a row begins aligned and has a neighbour; and right of it, for whole vectors.
 constexpr std::ptrdiff_t kLeft = 64, kRight = 64;
@@ -108,7 +107,20 @@ bool BaselineDecoder::plan(const jpeg_decompress_struct& codec, const Window& wi
   const int stretches = std::clamp(mcus_across_ * blocks / kStretchBlocks, 1, kMaxStretchesAcross);
   stretch_mcus_ = ceil_div(mcus_across_, stretches);
   stretches_across_ = ceil_div(mcus_across_, stretch_mcus_);
-  return blocks <= kMaxBlocksPerMcu;
+  if (blocks > static_cast<int>(kMaxBlocksPerMcu)) return false;
+  plan_tasks();
+  return true;
+}
+
+void BaselineDecoder::plan_tasks() noexcept {
+  num_tasks_ = 0;
+  for (int i = 0; i < num_components_; ++i) {
+    Component& component = components_[static_cast<std::size_t>(i)];
+    for (int block = 0; block < component.h * component.v; ++block) {
+      tasks_[num_tasks_] = {component.dc_table, component.ac_table, &component.dc, nullptr, false};
+      places_[num_tasks_++] = {&component, block % component.h, block / component.h};
+    }
+  }
 }
 
 bool BaselineDecoder::plan_component(const jpeg_decompress_struct& codec, int place, const Window& window) {
@@ -264,27 +276,28 @@ void BaselineDecoder::pass_stretch() {
 }
 
 bool BaselineDecoder::decode_mcu(int mcu_x, int mcu_y) {
-  for (int i = 0; i < num_components_; ++i) {
-    if (!decode_component(components_[static_cast<std::size_t>(i)], mcu_x, mcu_y)) return false;
+  if (num_queued_ != 0) turn_ = 1 - queued_turn_;
+  const std::span<BlockTask> tasks = std::span(tasks_).first(num_tasks_);
+  for (std::size_t i = 0; i < num_tasks_; ++i) {
+    const BlockPlace& place = places_[i];
+    const Component& component = *place.component;
+    const bool needed = component.block_columns.contains(mcu_x * component.h + place.x) &&
+                        component.block_rows.contains(mcu_y * component.v + place.y);
+    tasks[i].block = needed ? &blocks_[turn_][i] : nullptr;
+  }
+  if (!decode_blocks(reader_, tasks)) return false;
+  for (std::size_t i = 0; i < num_tasks_; ++i) {
+    const BlockPlace& place = places_[i];
+    const Component& component = *place.component;
+    if (tasks[i].block != nullptr)
+      queue(tasks[i], *place.component, mcu_x * component.h + place.x, mcu_y * component.v + place.y);
   }
   return true;
 }
 
-bool BaselineDecoder::decode_component(Component& component, int mcu_x, int mcu_y) {
-  for (int y = mcu_y * component.v; y < (mcu_y + 1) * component.v; ++y) {
-    for (int x = mcu_x * component.h; x < (mcu_x + 1) * component.h; ++x) {
-      const bool needed = component.block_rows.contains(y) && component.block_columns.contains(x);
-      CoefficientBlock& block = needed ? blocks_[num_queued_] : unused_;
-      const BlockEnd end = decode_block(reader_, *component.dc_table, *component.ac_table, component.dc, block);
-      if (end == BlockEnd::kBroken) return false;
-      if (needed) queue(component, x, y, end == BlockEnd::kFlat);
-    }
-  }
-  return true;
-}
-
-void BaselineDecoder::queue(Component& component, int block_x, int block_y, bool flat) {
-  jobs_[num_queued_] = {blocks_[num_queued_].values, &component.quant, flat,
+void BaselineDecoder::queue(const BlockTask& task, Component& component, int block_x, int block_y) {
+  queued_turn_ = turn_;
+  jobs_[num_queued_] = {task.block->values, &component.quant, task.flat,
                         component.at(block_x * kBlock, block_y * kBlock)};
   strides_[num_queued_] = component.stride;
   if (++num_queued_ == jobs_.size()) flush();
@@ -299,7 +312,7 @@ bool BaselineDecoder::flush() {
   if (num_queued_ == 0) return true;
   const std::size_t other = num_queued_ - 1;  // a single block twice
   jpeg_kernels().idct_pair(jobs_[0], strides_[0], jobs_[other], strides_[other]);
-  for (std::size_t i = 0; i < num_queued_; ++i) std::memset(blocks_[i].values, 0, 64 * sizeof(std::int16_t));
+  for (std::size_t i = 0; i < num_queued_; ++i) std::memset(jobs_[i].coefficients, 0, 64 * sizeof(std::int16_t));
   num_queued_ = 0;
   return true;
 }

@@ -40,6 +40,7 @@ class BaselineDecoder {
 
  private:
   static constexpr int kMaxComponents = 3;
+  static constexpr std::size_t kMaxBlocksPerMcu = 10;  // T.81, B.2.3
 
   /// Half-open.
   struct Range {
@@ -66,7 +67,14 @@ class BaselineDecoder {
     [[nodiscard]] SamplePlane held() noexcept;
   };
 
+  /// A block of an MCU: blocks from the MCU's first of that component.
+  struct BlockPlace {
+    Component* component = nullptr;
+    int x = 0, y = 0;
+  };
+
   [[nodiscard]] bool plan(const jpeg_decompress_struct& codec, const Window& window);
+  void plan_tasks() noexcept;
   [[nodiscard]] bool plan_component(const jpeg_decompress_struct& codec, int place, const Window& window);
   /// Between two stretches, as decoded.
   struct Passed {
@@ -83,8 +91,7 @@ class BaselineDecoder {
   [[nodiscard]] bool index_used() const noexcept { return index_ != nullptr && mcus_per_interval_ == 0; }
   void pass_stretch();
   [[nodiscard]] bool decode_mcu(int mcu_x, int mcu_y);
-  [[nodiscard]] bool decode_component(Component& component, int mcu_x, int mcu_y);
-  void queue(Component& component, int block_x, int block_y, bool flat);
+  void queue(const BlockTask& task, Component& component, int block_x, int block_y);
   void start_blocks() noexcept;
   bool flush();  ///< true
   [[nodiscard]] bool has_planes() const noexcept;
@@ -104,8 +111,12 @@ class BaselineDecoder {
   std::size_t coded_begin_ = 0;  ///< in the file
   std::vector<Passed> passed_;   ///< with an index: before each stretch decoded, and behind the last
   BitReader reader_;
-  CoefficientBlock unused_;  ///< of blocks outside the window
-  std::array<CoefficientBlock, 2> blocks_;
+  std::size_t num_tasks_ = 0;  ///< blocks of an MCU
+  std::array<BlockTask, kMaxBlocksPerMcu> tasks_;
+  std::array<BlockPlace, kMaxBlocksPerMcu> places_;
+  /// Of an MCU, and of the one before, whose last block may wait for a partner. Zero but for what waits.
+  std::array<std::array<CoefficientBlock, kMaxBlocksPerMcu>, 2> blocks_;
+  std::size_t turn_ = 0, queued_turn_ = 0;
   std::array<IdctJob, 2> jobs_;
   std::array<std::ptrdiff_t, 2> strides_{};
   std::size_t num_queued_ = 0;

@@ -1,16 +1,18 @@
 #pragma once
-/// Baseline Huffman decoding of blocks (T.81, F.2.2). No SIMD, no branch on the input's bytes but by look-up.
+/// Baseline Huffman decoding of blocks (T.81, F.2.2). No SIMD; the way from one code to the next is a look-up and two
+/// shifts, and a branch goes another way about once a block.
 
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 #include "decode/huffman_table.h"
 
 namespace infeed {
 
-/// 64 coefficients in rows of 8, and a sink for those that a damaged block puts behind its end.
+/// 64 coefficients in rows of 8, and a sink for what belongs nowhere.
 struct alignas(64) CoefficientBlock {
   std::int16_t values[64 + 32];
 };
@@ -32,6 +34,10 @@ struct BitReader {
   }
   /// The next `n` bits, 1 to 32, left where they are.
   [[nodiscard]] std::uint32_t peek(int n) const noexcept { return static_cast<std::uint32_t>(bits >> (64 - n)); }
+  /// `n` bits, 0 to 32, behind the next `skipped`.
+  [[nodiscard]] std::int32_t peek_behind(unsigned skipped, unsigned n) const noexcept {
+    return static_cast<std::int32_t>(bits << skipped >> 1 >> (63 - n));
+  }
   void skip(unsigned n) noexcept {
     bits <<= n;
     count -= n;
@@ -42,16 +48,17 @@ struct BitReader {
   }
 };
 
-/// What a block came to.
-enum class BlockEnd : std::uint8_t {
-  kFlat,   ///< DC alone
-  kFull,   ///< has AC coefficients
-  kBroken  ///< no such code, or more than 64 coefficients
+/// A block to be decoded.
+struct BlockTask {
+  const DcTable* dc_table = nullptr;
+  const AcTable* ac_table = nullptr;
+  std::int32_t* dc = nullptr;         ///< the component's running DC value
+  CoefficientBlock* block = nullptr;  ///< zeroed; null: only the DC value is wanted, at half the time
+  bool flat = false;                  ///< result: DC alone
 };
 
-/// Decodes one block into zeroed `block`; `dc` is the component's running DC value. Coefficients wrap to 16 bits as
-/// libjpeg's do.
-[[nodiscard]] BlockEnd decode_block(BitReader& reader, const DcTable& dc_table, const AcTable& ac_table,
-                                    std::int32_t& dc, CoefficientBlock& block) noexcept;
+/// Decodes the blocks of `tasks` in turn. Coefficients wrap to 16 bits as libjpeg's do. False: no such code, or more
+/// than 64 coefficients; `reader` and the blocks are then of no use.
+[[nodiscard]] bool decode_blocks(BitReader& reader, std::span<BlockTask> tasks) noexcept;
 
 }  // namespace infeed

@@ -43,41 +43,72 @@ Head read_head(const LongCodes& codes, std::uint32_t looked, int width, int from
   return {found.symbol, extend(raw, size), found.length + size};
 }
 
-bool is_coefficient(const Head& head) { return head.bits > 0 && (head.symbol & 15) != 0; }
-bool is_end(const Head& head) { return head.bits > 0 && (head.symbol & 15) == 0 && head.symbol != kRunOf16; }
-std::uint8_t skip_of(const Head& head) { return static_cast<std::uint8_t>((head.symbol >> 4) + 1); }
+bool is_end(std::uint8_t symbol) { return (symbol & 15) == 0 && symbol != kRunOf16; }
+bool is_end(const Head& head) { return head.bits > 0 && is_end(head.symbol); }
+/// A run of 16 zeros is one of value 0.
+bool is_coefficient(const Head& head) { return head.bits > 0 && !is_end(head.symbol); }
+std::uint8_t skip_of(std::uint8_t symbol) { return static_cast<std::uint8_t>((symbol >> 4) + 1); }
 
-AcTable::Entry make_entry(const LongCodes& codes, std::uint32_t looked) {
+/// A single coefficient whose code and sign are in sight, but not all of its value.
+AcTable::Entry make_partial(const LongCodes::Found& code, std::uint32_t looked) {
+  const int size = code.symbol & 15;
+  const bool is_known = code.length > 0 && code.length < kLookBits && size > 0 && code.length + size <= kStepBits;
+  if (!is_known) return {};
+  const bool is_positive = (looked >> (kLookBits - 1 - code.length) & 1) != 0;
   AcTable::Entry entry;
-  const Head first = read_head(codes, looked, kLookBits, 0);
-  if (is_end(first)) {
-    entry.bits = static_cast<std::uint8_t>(first.bits);
-    entry.bits0 = AcTable::kEnds;
-    return entry;
-  }
-  if (!is_coefficient(first)) {
-    const LongCodes::Found code = codes.find(looked << (16 - kLookBits));
-    if (code.length <= kLookBits) {
-      entry.symbol = code.symbol;
-      entry.bits0 = static_cast<std::uint8_t>(code.length);
-    }
-    return entry;
-  }
-  entry.skip0 = skip_of(first);
-  entry.value0 = entry.value1 = static_cast<std::int16_t>(first.value);
-  entry.bits0 = static_cast<std::uint8_t>(first.bits);
-  int bits = first.bits;
-  const Head second = read_head(codes, looked, kLookBits, first.bits);
-  if (is_coefficient(second)) {
-    entry.skip1 = skip_of(second);
-    entry.value1 = static_cast<std::int16_t>(second.value);
-    bits += second.bits;
-  } else if (is_end(second)) {
-    entry.bits0 |= AcTable::kEnds;
-    bits += second.bits;
-  }
-  entry.bits = static_cast<std::uint8_t>(bits);
+  entry.value0 = static_cast<std::int16_t>(is_positive ? 1 << (size - 1) : 1 - (1 << size));
+  entry.skip0 = entry.advance = skip_of(code.symbol);
+  entry.head_bits = static_cast<std::uint8_t>(code.length + 1);
+  entry.rest_bits = static_cast<std::uint8_t>(size - 1);
   return entry;
+}
+
+AcTable::Entry make_end(const Head& end) {
+  AcTable::Entry entry;
+  entry.skip0 = entry.advance = AcTable::kAlone;
+  entry.head_bits = static_cast<std::uint8_t>(end.bits);
+  return entry;
+}
+
+void make_entry(AcTable& table, std::uint32_t looked) {
+  AcTable::Entry& entry = table.entries[looked];
+  const Head first = read_head(table.codes, looked, kLookBits, 0);
+  int bits = first.bits;
+  if (is_end(first)) {
+    entry = make_end(first);
+  } else if (!is_coefficient(first)) {
+    entry = make_partial(table.codes.find(looked << (16 - kLookBits)), looked);
+    bits = entry.head_bits + entry.rest_bits;
+  } else {
+    entry.skip0 = entry.advance = skip_of(first.symbol);
+    entry.value0 = entry.value1 = static_cast<std::int16_t>(first.value);
+    entry.head_bits = static_cast<std::uint8_t>(first.bits);
+    const Head second = read_head(table.codes, looked, kLookBits, first.bits);
+    bits += second.bits;
+    if (is_end(second)) entry.advance = static_cast<std::uint8_t>(entry.advance + AcTable::kEnds);
+    if (is_coefficient(second)) {
+      entry.advance = static_cast<std::uint8_t>(entry.advance + skip_of(second.symbol));
+      entry.value1 = static_cast<std::int16_t>(second.value);
+    }
+  }
+  table.bits[looked] = static_cast<std::uint8_t>(bits);
+}
+
+void make_pass(AcTable& table, std::uint32_t looked) {
+  int bits = 0, advance = 0;
+  while (bits < kPassBits) {
+    const std::uint32_t rest = (looked << bits) & ((std::uint32_t{1} << kPassBits) - 1);
+    const LongCodes::Found code = table.codes.find(rest << (16 - kPassBits));
+    const int end = bits + code.length + (code.symbol & 15);
+    const int place = is_end(code.symbol) ? advance + AcTable::kEnds : advance + skip_of(code.symbol);
+    const bool fits = code.length > 0 && bits + code.length <= kPassBits && end <= kStepBits;
+    if (!fits || (place >= 64 && place < AcTable::kEnds)) break;
+    bits = end;
+    advance = place;
+    if (is_end(code.symbol)) break;
+  }
+  table.pass_bits[looked] = static_cast<std::uint8_t>(bits);
+  table.pass_advance[looked] = bits == 0 ? AcTable::kAsk : static_cast<std::uint8_t>(advance);
 }
 
 }  // namespace
@@ -91,8 +122,12 @@ std::unique_ptr<DcTable> make_dc_table(const HuffmanSpec& spec) {
                   [](std::uint8_t symbol) { return symbol > kMaxDcSize; }))
     return nullptr;
   for (std::uint32_t looked = 0; looked < table->entries.size(); ++looked) {
-    const Head head = read_head(table->codes, looked, kDcLookBits, 0);
-    table->entries[looked] = {static_cast<std::int16_t>(head.value), static_cast<std::uint8_t>(head.bits)};
+    const LongCodes::Found code = table->codes.find(looked << (16 - kDcLookBits));
+    if (code.length == 0 || code.length > kDcLookBits) continue;
+    DcTable::Entry& entry = table->entries[looked];
+    entry.bits = static_cast<std::uint8_t>(code.length + code.symbol);
+    entry.code_bits = static_cast<std::uint8_t>(code.length);
+    entry.if_negative = static_cast<std::int16_t>(1 - (1 << code.symbol));
   }
   return table;
 }
@@ -100,8 +135,8 @@ std::unique_ptr<DcTable> make_dc_table(const HuffmanSpec& spec) {
 std::unique_ptr<AcTable> make_ac_table(const HuffmanSpec& spec) {
   auto table = std::make_unique<AcTable>();
   if (!fill_codes(spec, table->codes)) return nullptr;
-  for (std::uint32_t looked = 0; looked < table->entries.size(); ++looked)
-    table->entries[looked] = make_entry(table->codes, looked);
+  for (std::uint32_t looked = 0; looked < table->entries.size(); ++looked) make_entry(*table, looked);
+  for (std::uint32_t looked = 0; looked < table->pass_bits.size(); ++looked) make_pass(*table, looked);
   return table;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Huffman tables of baseline JPEG, made for speed: one look-up gives up to two finished coefficients.
+/// Huffman tables of baseline JPEG, made for speed: a look-up gives up to two finished coefficients.
 
 #include <array>
 #include <cstddef>
@@ -16,8 +16,10 @@ struct HuffmanSpec {
   bool operator==(const HuffmanSpec&) const = default;
 };
 
-/// Larger tables resolve more, and leave less of the first-level cache to all else.
-inline constexpr int kLookBits = 11, kDcLookBits = 9;
+/// Bits that a look-up sees. Larger tables resolve more, and leave less of the first-level cache to all else.
+inline constexpr int kLookBits = 11, kDcLookBits = 9, kPassBits = 12;
+/// Bits that an AC look-up moves on by, at most.
+inline constexpr int kStepBits = 18;
 
 /// The codes that no look-up resolves, by length: the decoder compares the next 16 bits.
 struct LongCodes {
@@ -42,35 +44,37 @@ struct LongCodes {
   }
 };
 
-/// DC: the difference itself where code and value fit in kDcLookBits.
+/// DC: the code alone, if it fits in kDcLookBits; the value's bits follow it.
 struct DcTable {
   struct Entry {
-    std::int16_t value = 0;
-    std::uint8_t bits = 0;  ///< 0: not resolved, ask `codes`
+    std::uint8_t bits = 0;  ///< code and value; 0: not resolved, ask `codes`
+    std::uint8_t code_bits = 0;
+    std::int16_t if_negative = 0;  ///< added to the value's bits where the first of them is 0
   };
   std::array<Entry, std::size_t{1} << kDcLookBits> entries{};
   LongCodes codes;
 };
 
-/// AC: what the next kLookBits bits say, as far as they say it.
-///   skip0 > 0:  move on by skip0 and store value0; then by skip1 and store value1 (skip1 == 0: the same again). All that
-///               takes `bits`; the first coefficient alone, for the block that it completes, `bits0`.
-///   skip0 == 0: no coefficient. With kEnds: the block ends. Else a code of `bits0` bits for `symbol`, whose value is
-///               too long; bits0 == 0: the code is, ask `codes`.
-/// kEnds in bits0: the block ends after what the entry holds.
+/// AC: what the next kLookBits bits say. Places are counted from the coefficient decoded last, in zigzag order.
+///   one coefficient  at skip0 = advance, value0 plus the rest_bits bits that stand behind head_bits
+///   two              the second, value1, at advance; the first takes head_bits
+///   kEnds            in advance: the block ends behind the first, which takes head_bits
+///   kAlone           for skip0 and advance: no coefficient, the block ends
+///   kAsk             for advance: a longer code, or a value of many bits; ask `codes`
+/// pass_*: for blocks of which nothing is stored: all codes that the next kPassBits bits hold, with their values' bits.
 struct AcTable {
-  static constexpr std::uint8_t kEnds = 0x80;
+  static constexpr std::uint8_t kAlone = 64, kEnds = 128, kAsk = 255;
   struct Entry {
     std::int16_t value0 = 0, value1 = 0;
-    std::uint8_t skip0 = 0;
-    union {
-      std::uint8_t skip1 = 0;
-      std::uint8_t symbol;
-    };
-    std::uint8_t bits0 = 0, bits = 0;
+    std::uint8_t skip0 = 0, advance = kAsk;
+    std::uint8_t head_bits = 0, rest_bits = 0;
   };
   static_assert(sizeof(Entry) == 8);
+  std::array<std::uint8_t, std::size_t{1} << kLookBits>
+      bits{};  ///< that all of an entry takes; apart, to be had sooner
   std::array<Entry, std::size_t{1} << kLookBits> entries{};
+  std::array<std::uint8_t, std::size_t{1} << kPassBits> pass_bits{};
+  std::array<std::uint8_t, std::size_t{1} << kPassBits> pass_advance{};  ///< with kEnds, or kAsk
   LongCodes codes;
 };
 

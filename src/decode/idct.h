@@ -16,7 +16,7 @@ using QuantTable = std::array<std::int16_t, 64>;
 
 /// A block on its way to its pixels.
 struct IdctJob {
-  const std::int16_t* coefficients = nullptr;  ///< 64, rows of 8, 64-byte aligned
+  std::int16_t* coefficients = nullptr;  ///< 64, rows of 8, 64-byte aligned
   const QuantTable* quant = nullptr;
   bool flat = false;  ///< DC alone
   std::uint8_t* out = nullptr;
