@@ -1,6 +1,7 @@
 """The package as it is imported: what that costs, and that its types are right."""
 
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,24 @@ def test_every_public_name_is_there_and_listed():
     assert all(getattr(infeed, name) is not None for name in infeed.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         infeed.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("name", "builtin"),
+    [
+        ("ConfigError", ValueError),
+        ("DecodeError", ValueError),
+        ("IndexError", IndexError),
+        ("MemoryError", MemoryError),
+        ("StateError", ValueError),
+        ("TimeoutError", TimeoutError),
+        ("WorkerError", RuntimeError),
+    ],
+)
+def test_errors_are_what_users_of_python_and_torch_catch(name, builtin):
+    error = pickle.loads(pickle.dumps(getattr(infeed, name)("what happened")))
+    assert isinstance(error, builtin) and isinstance(error, RuntimeError) and isinstance(error, infeed.Error)
+    assert str(error) == "what happened"
 
 
 def test_the_version_is_the_projects():

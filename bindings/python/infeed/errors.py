@@ -1,10 +1,10 @@
 """What infeed raises. Catch `Error` for all of it, or one class for one cause; each is also the built-in
-exception that Python code expects."""
+exception that Python code expects. All are RuntimeErrors, which is what users of torch's loaders catch."""
 
 import builtins
 
 
-class Error(Exception):
+class Error(RuntimeError):
     """Base of all errors below."""
 
 
@@ -31,7 +31,7 @@ class DecodeError(Error, ValueError):
         return type(self), (str(self), self.fault)
 
 
-class WorkerError(Error, RuntimeError):
+class WorkerError(Error):
     """A worker died, or was stopped for good; names worker, signal or exit code, and the sample in its hands."""
 
 
@@ -47,5 +47,5 @@ class StateError(Error, ValueError):
     """A state that does not belong to this loader, sampler or version."""
 
 
-class DeviceError(Error, RuntimeError):
+class DeviceError(Error):
     """A device, its driver or a copy failed."""

@@ -1,8 +1,11 @@
-"""What a consumer is told when workers die or are late. The first words of each are PyTorch's: programs match them."""
+"""What a consumer is told when workers die or are late: RuntimeErrors that begin with PyTorch's words, since programs
+match both."""
 
 from __future__ import annotations
 
 import signal
+
+from infeed.errors import Error, TimeoutError, WorkerError
 
 
 def _exit_text(pid: int, code: int | None) -> str:
@@ -21,20 +24,20 @@ def _exit_text(pid: int, code: int | None) -> str:
     return text
 
 
-def worker_death(exits: list[tuple[int, int | None]], in_hand: str) -> RuntimeError:
+def worker_death(exits: list[tuple[int, int | None]], in_hand: str) -> WorkerError:
     """`exits`: pid and exit code of each dead worker; `in_hand`: what they were at, a sentence or nothing."""
     pids = ", ".join(str(pid) for pid, _ in exits)
-    error = RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly{in_hand}")
+    error = WorkerError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly{in_hand}")
     error.__cause__ = RuntimeError("\n".join(_exit_text(pid, code) for pid, code in exits))
     return error
 
 
-def timed_out(seconds: float, in_hand: str) -> RuntimeError:
-    return RuntimeError(f"DataLoader timed out after {seconds} seconds{in_hand}")
+def timed_out(seconds: float, in_hand: str) -> TimeoutError:
+    return TimeoutError(f"DataLoader timed out after {seconds} seconds{in_hand}")
 
 
-def out_of_descriptors() -> RuntimeError:
-    return RuntimeError(
+def out_of_descriptors() -> Error:
+    return Error(
         "Too many open files: no descriptor is left to start workers with. Raise the limit (`ulimit -n`). Tensors of a "
         "dataset that spawned workers share take one each unless "
         "`torch.multiprocessing.set_sharing_strategy('file_system')` is called first."
