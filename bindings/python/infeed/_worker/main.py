@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import pickle
 from types import ModuleType
 from typing import Any
@@ -145,6 +146,7 @@ class Worker:
 
 def _prepare_process(consumer: int) -> None:
     handle_worker_signals(consumer)
+    gc.freeze()  # collections would write to every container that the parent made, and so copy its pages
     with contextlib.suppress(OSError), open("/proc/self/comm", "w") as name:
         name.write("pt_data_worker")
     when_imported("torch", lambda torch: torch.set_num_threads(1))
