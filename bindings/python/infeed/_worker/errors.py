@@ -40,8 +40,8 @@ class CaughtError:
             kind: Any = pickle.loads(self.type) if self.type is not None else RuntimeError
             if issubclass(kind, (StopIteration, StopAsyncIteration)):  # would end the consumer's loop in silence
                 return RuntimeError(message)
-            if kind is KeyError:
-                return KeyError(_Verbatim(message))
+            if issubclass(kind, KeyError):
+                message = _Verbatim(message)
             error = kind(message=message) if getattr(kind, "message", None) else kind(message)
         except Exception:
             return RuntimeError(message)

@@ -47,11 +47,15 @@ class Fetcher:
 
     def collate(self, message: _codec.Message, samples: Any) -> Any:
         """Collates samples that are there; by torch's rules in the extent where the structure allows."""
-        if self.in_place and type(samples) is list:
-            samples = message.gather(samples)
-            if samples is None:
-                return _codec.COLLATED
-        return message.collate(self.collate_fn, samples)
+        samples = self._gathered(message, samples)
+        return samples if samples is _codec.COLLATED else message.collate(self.collate_fn, samples)
+
+    def _gathered(self, message: _codec.Message, samples: Any) -> Any:
+        """COLLATED, or the samples where collate_fn is to have them."""
+        if not self.in_place or type(samples) is not list:
+            return samples
+        odd = message.gather(samples)
+        return _codec.COLLATED if odd is None else odd
 
 
 class MapFetcher(Fetcher):
@@ -62,18 +66,18 @@ class MapFetcher(Fetcher):
             samples = self._samples(message, task)
         except StopIteration as error:
             raise RuntimeError(stop_iteration_text(self.dataset, task)) from error
-        return _codec.COLLATED if samples is None else message.collate(self.collate_fn, samples)
+        return samples if samples is _codec.COLLATED else message.collate(self.collate_fn, samples)
 
     def _samples(self, message: _codec.Message, task: Any) -> Any:
-        """What collate_fn gets; None: already collated in the extent."""
+        """What collate_fn gets; COLLATED: already collated in the extent."""
         dataset = self.dataset
         if not self.auto_collation:
             return dataset[task]
         if getattr(dataset, "__getitems__", None):
-            samples = dataset.__getitems__(task)
-            return message.gather(samples) if self.in_place and type(samples) is list else samples
+            return self._gathered(message, dataset.__getitems__(task))
         if self.in_place:
-            return message.fetch(dataset, task, self.note)
+            odd = message.fetch(dataset, task if type(task) is list else list(task), self.note)
+            return _codec.COLLATED if odd is None else odd
         samples = []
         for index in task:
             if type(index) is int:

@@ -7,7 +7,8 @@ from typing import Any
 
 
 def collate(samples: Any) -> Any:
-    """default_collate. Arrays may be flipped (negative strides) or read-only: the batch has their values.
+    """default_collate. Arrays may be flipped (negative strides), read-only or of NumPy's ulonglong: the batch has their
+    values.
 
     Looks at the first sample alone, so that ordinary batches cost nothing more; flips that come later are met by
     torch's refusal.
@@ -46,6 +47,8 @@ def _acceptable(value: Any) -> Any:
     numpy = sys.modules.get("numpy")
     if numpy is None or kind is not numpy.ndarray or value.dtype.hasobject:
         return value
+    if value.dtype.char == "Q":
+        return value.astype(numpy.uint64)
     if value.flags.writeable and all(step >= 0 for step in value.strides):
         return value
     return value.copy()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import errno
 import functools
+import operator
 import os
 import pickle
 import weakref
@@ -82,7 +83,7 @@ class _Iterator(_MultiProcessingDataLoaderIter):
 
     def _start_workers(self, loader: Any) -> None:
         context = loader.multiprocessing_context or torch.multiprocessing
-        num_slots = (self._prefetch_factor + 2) * self._num_workers  # two more each: an old task in hand, a resume
+        num_slots = operator.index((self._prefetch_factor + 2) * self._num_workers)  # 2: an old task, a resume
         self._owner = os.getpid()
         limit = loader.memory_limit or 0
         self._exchange = Exchange(self._num_workers, num_slots, limit, keep_memory=self._pin_memory)
