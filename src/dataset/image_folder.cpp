@@ -5,11 +5,14 @@
 #include <mutex>
 #include <utility>
 
+#include "base/hash.h"
 #include "dataset/file_list.h"
 #include "dataset/image_reader.h"
+#include "dataset/index_cache.h"
 #include "dataset/plane_cache.h"
 #include "dataset/sealed_file.h"
 #include "infeed/base/error.h"
+#include "infeed/base/log.h"
 
 namespace infeed {
 
@@ -20,6 +23,7 @@ struct ImageFolder::Files {
   std::mutex mutex;                    ///< of `shared`
   std::unique_ptr<SealedFile> shared;  ///< the list for spawned workers, made when the first spec() asks
   std::unique_ptr<PlaneCache> cache;   ///< null: none
+  std::unique_ptr<IndexCache> index;   ///< null: none
 };
 
 namespace {
@@ -85,6 +89,7 @@ ImageFolderOptions options_from(const State& params) {
     options.extensions.clear();
     for (const State& entry : params.get_states("extensions")) options.extensions.push_back(entry.get_string("suffix"));
   }
+  if (params.contains("index_cache")) options.index_cache = params.get_string("index_cache");
   if (params.contains("cache_bytes")) {
     options.cache = ImageCache::kPlanes;
     options.cache_bytes = params.get_uint("cache_bytes");
@@ -95,7 +100,8 @@ ImageFolderOptions options_from(const State& params) {
 FileList files_from(const State& params, const std::string& root, const ImageFolderOptions& options) {
   if (params.contains("fds")) {
     const auto fds = params.get_ints("fds");
-    const std::size_t needed = options.cache == ImageCache::kPlanes ? 2 : 1;
+    const std::size_t needed =
+        std::size_t{1} + (options.cache == ImageCache::kPlanes ? 1 : 0) + (options.index_cache.empty() ? 0 : 3);
     if (fds.size() != needed)
       throw ConfigError(
           fmt::format("image_folder needs the {} descriptors of its spec(), {} are given.", needed, fds.size()));
@@ -117,6 +123,26 @@ std::unique_ptr<PlaneCache> cache_of(std::int64_t num_samples, const ImageFolder
   return PlaneCache::create({.num_samples = num_samples, .bytes = options.cache_bytes});
 }
 
+std::unique_ptr<IndexCache> index_of(const std::string& root, const FileList& list, const ImageFolderOptions& options) {
+  if (options.index_cache.empty()) return nullptr;
+  const std::string path = options.index_cache == "auto" ? automatic_index_path(root) : options.index_cache;
+  if (path.empty()) {
+    log(LogLevel::kWarning, "index_cache: 'auto' needs XDG_CACHE_HOME or HOME; name a file instead. Decoding goes on.");
+    return nullptr;
+  }
+  std::vector<std::uint64_t> names(static_cast<std::size_t>(list.size()));
+  for (std::int64_t i = 0; i < list.size(); ++i) names[static_cast<std::size_t>(i)] = hash64(list.path(i));
+  return IndexCache::open(path, names);
+}
+
+// The descriptors of a spec: | list | planes, where they are kept | table, index and part, where an index is kept |
+std::unique_ptr<IndexCache> index_from(const State& params, const std::string& root, const FileList& list,
+                                       const ImageFolderOptions& options) {
+  if (options.index_cache.empty() || !params.contains("fds")) return index_of(root, list, options);
+  const auto fds = params.get_ints("fds");
+  return IndexCache::adopt({fds.end() - 3, fds.end()});
+}
+
 void write_label(const Row& row, DType dtype, std::int64_t label) {
   if (dtype == DType::kInt64)
     row.set(1, label);
@@ -136,6 +162,7 @@ ImageFolder::ImageFolder(const std::string& root, ImageFolderOptions options)
     : root_(without_slash(root)), options_(checked(std::move(options))), schema_(schema_of(options_)) {
   files_ = std::make_unique<Files>(FileList::scan(root_, options_.extensions));
   files_->cache = cache_of(size(), options_);
+  files_->index = index_of(root_, files_->list, options_);
 }
 
 ImageFolder::ImageFolder(std::string root, ImageFolderOptions options, std::unique_ptr<Files> files)
@@ -150,7 +177,8 @@ void ImageFolder::read(Row& row) const {
   const std::int64_t index = row.index();
   const std::string file = path(index);
   try {
-    reader.read(file, options_.transforms, options_.decode, row, files_->cache.get());
+    reader.read(file, options_.transforms, options_.decode, row,
+                {files_->cache.get(), files_->index.get(), files_->list.path(index)});
   } catch (const DecodeError& error) {
     throw DataError(fmt::format("sample {} ('{}') cannot be decoded: {}", index, file, error.what()));
   } catch (const DataError& error) {
@@ -180,6 +208,11 @@ std::optional<DatasetSpec> ImageFolder::spec() const {
   if (files_->cache != nullptr) {
     params.set("cache_bytes", options_.cache_bytes);
     fds.push_back(files_->cache->fd());
+  }
+  if (files_->index != nullptr) {
+    params.set("index_cache", options_.index_cache);
+    const auto more = files_->index->fds();
+    fds.insert(fds.end(), more.begin(), more.end());
   }
   params.set("fds", fds);
   return DatasetSpec{"image_folder", std::move(params), {}};
@@ -229,6 +262,7 @@ std::unique_ptr<ImageFolder> ImageFolder::from_params(const State& params) {
   const PlaneCacheOptions cache{.num_samples = files->list.size(), .bytes = options.cache_bytes};
   const bool inherits = options.cache == ImageCache::kPlanes && params.contains("fds");
   files->cache = inherits ? PlaneCache::attach(params.get_ints("fds")[1], cache) : cache_of(cache.num_samples, options);
+  files->index = index_from(params, root, files->list, options);
   return std::unique_ptr<ImageFolder>(new ImageFolder(root, std::move(options), std::move(files)));
 }
 

@@ -10,6 +10,8 @@
 #include <chrono>
 #include <cstring>
 
+#include "base/hash.h"
+#include "decode/orientation.h"
 #include "infeed/base/error.h"
 
 namespace infeed {
@@ -31,10 +33,11 @@ class Descriptor {
   [[nodiscard]] int get() const noexcept { return fd_; }
 
   /// Size of a regular file that can be a picture.
-  [[nodiscard]] std::size_t size() const {
+  [[nodiscard]] std::size_t size(std::int64_t& mtime_ns) const {
     struct stat status {};
     if (fstat(fd_, &status) != 0) throw DataError(fmt::format("cannot be looked at: {}", std::strerror(errno)));
     if (!S_ISREG(status.st_mode)) throw DataError("is no regular file");
+    mtime_ns = std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
     const auto size = static_cast<std::size_t>(status.st_size);
     if (size > kMaxFileBytes) throw DataError(fmt::format("has {} bytes, a picture at most {}", size, kMaxFileBytes));
     return size;
@@ -59,6 +62,9 @@ class Lap {
   Clock::time_point last_ = Clock::now();
 };
 
+// Differs where something was learned.
+std::size_t knowledge(const RowIndex& rows) { return rows.none ? SIZE_MAX : rows.entries.size(); }
+
 // A giant that is no picture is not worth reading: it may be an archive under a picture's name.
 void check_head(int file, std::size_t size) {
   std::byte head[kHeadBytes];
@@ -80,7 +86,7 @@ void FileBuffer::reserve(std::size_t nbytes) {
 
 std::span<const std::byte> FileBuffer::read(const std::string& path) {
   const Descriptor file(path);
-  const std::size_t size = file.size();
+  const std::size_t size = file.size(mtime_ns_);
   if (size > kGiantBytes) check_head(file.get(), size);
   reserve(size);
   std::size_t have = 0;
@@ -99,6 +105,28 @@ std::optional<PlaneWindow> decode_planes_if_asked(Decoder& decoder, const FusedP
   return options.path == DecodePath::kPlanes ? decoder.decode_planes(plan.window) : std::nullopt;
 }
 
+void ImageReader::use_index(const Kept& kept, std::span<const std::byte> bytes, std::int64_t sample) {
+  if (kept.index == nullptr) return;
+  const PictureKey key{bytes.size(), file_.mtime_ns(), hash64(bytes.first(decoder_.head_bytes()))};
+  if (!kept.index->find(sample, key, index_)) {
+    index_.key = key;
+    index_.rows.none = false;
+    index_.rows.num_stretches = 0;
+    index_.rows.entries.clear();
+  }
+  num_known_ = knowledge(index_.rows);
+  if (!index_.rows.none) decoder_.use_index(index_.rows);
+}
+
+void ImageReader::keep_index(const Kept& kept, const ImageInfo& info, std::int64_t sample) {
+  if (kept.index == nullptr || knowledge(index_.rows) == num_known_) return;
+  const bool turned = swaps_axes(info.orientation);
+  index_.name = hash64(kept.name);
+  index_.width = static_cast<std::uint32_t>(turned ? info.height : info.width);
+  index_.height = static_cast<std::uint32_t>(turned ? info.width : info.height);
+  kept.index->add(sample, index_);
+}
+
 template <typename Picture>
 void ImageReader::write(const Compose& transforms, const FusedPlan& plan, const Picture& picture, Row& row) {
   if (row.schema()[0].variable())
@@ -108,13 +136,14 @@ void ImageReader::write(const Compose& transforms, const FusedPlan& plan, const 
 }
 
 void ImageReader::read(const std::string& path, const Compose& transforms, const DecodeOptions& options, Row& row,
-                       PlaneCache* cache) {
+                       const Kept& kept) {
   StageTimes ignored;
   StageTimes& times = row.context().times == nullptr ? ignored : *row.context().times;
   Lap lap;
-  const auto kept = cache == nullptr ? std::nullopt : cache->find(row.index());
-  if (kept) {
-    write(transforms, plan_sample(transforms, kept->width, kept->height, row.context().rng()), *kept, row);
+  PlaneCache* const cache = kept.planes;
+  const auto held = cache == nullptr ? std::nullopt : cache->find(row.index());
+  if (held) {
+    write(transforms, plan_sample(transforms, held->width, held->height, row.context().rng()), *held, row);
     times.transform_ns += lap.next();
     return;
   }
@@ -123,12 +152,14 @@ void ImageReader::read(const std::string& path, const Compose& transforms, const
   times.bytes_read += bytes.size();
 
   const ImageInfo info = decoder_.open(bytes, options);
+  use_index(kept, bytes, row.index());
   const FusedPlan plan = plan_sample(transforms, info.width, info.height, row.context().rng());
   const bool keep = cache != nullptr && cache->wants(row.index(), info.width, info.height);
   const auto planes =
       keep ? decoder_.decode_planes({0, 0, info.width, info.height}) : decode_planes_if_asked(decoder_, plan, options);
   const PixelWindow* pixels = planes ? nullptr : &decoder_.decode(plan.window, plan.out_width, plan.out_height);
   if (keep && planes) cache->put(row.index(), *planes, record_);
+  keep_index(kept, info, row.index());
   times.decode_ns += lap.next();
   planes ? write(transforms, plan, *planes, row) : write(transforms, plan, *pixels, row);
   times.transform_ns += lap.next();

@@ -6,8 +6,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "dataset/index_cache.h"
 #include "dataset/plane_cache.h"
 #include "decode/decoder.h"
 #include "infeed/batch/row.h"
@@ -24,12 +26,22 @@ class FileBuffer {
   std::span<const std::byte> read(const std::string& path);
 
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+  /// When the file last read was last written, in ns since 1970.
+  [[nodiscard]] std::int64_t mtime_ns() const noexcept { return mtime_ns_; }
 
  private:
   void reserve(std::size_t nbytes);
 
   std::unique_ptr<std::byte[]> bytes_;
   std::size_t capacity_ = 0;
+  std::int64_t mtime_ns_ = 0;
+};
+
+/// What is known of pictures from their earlier readings; null: nothing is kept.
+struct Kept {
+  PlaneCache* planes = nullptr;
+  const IndexCache* index = nullptr;
+  std::string_view name;  ///< of this picture in the index
 };
 
 /// The planes that `plan` needs of the open picture; nullopt where its pixels are to be taken.
@@ -40,16 +52,21 @@ class FileBuffer {
 class ImageReader {
  public:
   /// Reads, decodes and transforms the picture at `path` into field 0 of `row`; a variable field gets its size. Adds to
-  /// the row's stage times. With a `cache`, a picture that it has is not read, and one that it wants is put in. Throws
-  /// DecodeError and DataError, without the sample's index.
+  /// the row's stage times. A picture whose planes are kept is not read; what others teach is kept. Throws DecodeError
+  /// and DataError, without the sample's index.
   void read(const std::string& path, const Compose& transforms, const DecodeOptions& options, Row& row,
-            PlaneCache* cache = nullptr);
+            const Kept& kept = {});
 
  private:
   template <typename Picture>
   void write(const Compose& transforms, const FusedPlan& plan, const Picture& picture, Row& row);
 
-  std::vector<std::byte> record_;  // of the cache
+  void use_index(const Kept& kept, std::span<const std::byte> bytes, std::int64_t sample);
+  void keep_index(const Kept& kept, const ImageInfo& info, std::int64_t sample);
+
+  std::vector<std::byte> record_;  // of the planes
+  IndexRecord index_;
+  std::size_t num_known_ = 0;  // of it, before the decode
   FileBuffer file_;
   Decoder decoder_;
   FusedKernel kernel_;

@@ -1,0 +1,71 @@
+#pragma once
+/// The entry points of a data set's pictures, across workers and runs: docs/decode.md draws the route.
+///
+///   shared table (memfd)   | u64 end of the part | u32 stopped | zeros up to 64 | u64 place[num_samples] |
+///   place                  IndexPlace: in the index, or in the part (bit 63)
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dataset/index_file.h"
+#include "memory/memfd.h"
+
+namespace infeed {
+
+/// Where index_cache="auto" puts the index of `root`: $XDG_CACHE_HOME/infeed (else ~/.cache/infeed); the folder is
+/// made. Empty where neither is set.
+[[nodiscard]] std::string automatic_index_path(const std::string& root);
+
+/// Threads and forked processes: const use from any. Errors: none reach a reader. What cannot be read is not known; what
+/// cannot be written is warned of once, and then not tried again.
+class IndexCache {
+ public:
+  /// Merges what killed runs left, and begins a part where something is still to be learned. `names`: of the samples,
+  /// by index. Throws MemoryError.
+  [[nodiscard]] static std::unique_ptr<IndexCache> open(const std::string& path,
+                                                        const std::vector<std::uint64_t>& names);
+  /// In a spawned worker: by the numbers that fds() have here. Throws ConfigError, MemoryError.
+  [[nodiscard]] static std::unique_ptr<IndexCache> adopt(const std::vector<std::int64_t>& fds);
+  /// In the process that opened it: merges its part.
+  ~IndexCache();
+  IndexCache(const IndexCache&) = delete;
+  IndexCache& operator=(const IndexCache&) = delete;
+
+  /// What is known of this very picture; false: nothing.
+  [[nodiscard]] bool find(std::int64_t sample, const PictureKey& key, IndexRecord& record) const;
+  /// Keeps it, for all processes.
+  void add(std::int64_t sample, const IndexRecord& record) const;
+
+  [[nodiscard]] std::int64_t size() const noexcept { return num_samples_; }
+  /// Samples of which no decode will tell more, if their files stay.
+  [[nodiscard]] std::int64_t num_complete() const noexcept;
+  [[nodiscard]] bool is_complete(std::int64_t sample) const noexcept;
+  /// The table, and the index and the part (or the table again where there is none).
+  [[nodiscard]] std::vector<std::int64_t> fds() const;
+
+ private:
+  struct Table;
+  IndexCache() = default;
+  void map_table();
+  void read_index(const std::vector<std::uint64_t>& names);
+  void begin_part();
+  void close_part();
+  void warn(const std::string& cause) const;
+  [[nodiscard]] std::atomic<std::uint64_t>& place(std::int64_t sample) const noexcept;
+
+  std::string path_;
+  Memfd table_file_ = Memfd::adopt(-1);
+  Table* table_ = nullptr;
+  std::size_t table_bytes_ = 0;
+  std::int64_t num_samples_ = 0;
+  int index_fd_ = -1, part_fd_ = -1;
+  std::string part_path_;
+  pid_t opener_ = 0;  ///< 0: adopted
+};
+
+}  // namespace infeed
