@@ -139,7 +139,7 @@ bool decode_blocks(BitReader& in, std::span<BlockTask> tasks) noexcept {
     if (!decode_dc(reader, *task.dc_table, *task.dc)) return false;
     std::uint32_t k = 0;
     if (task.block == nullptr) {
-      if (pass_ac(reader, *task.ac_table, k)) continue;
+      if (task.ac_table->has_pass && pass_ac(reader, *task.ac_table, k)) continue;
       if (!decode_ac(reader, *task.ac_table, k, unused.values)) return false;
       continue;
     }

@@ -26,6 +26,32 @@ bool fill_codes(const HuffmanSpec& spec, LongCodes& codes) {
   return true;
 }
 
+/// The code that begins a word of kPassBits bits; length 0: none ends in it.
+struct Code {
+  std::uint8_t symbol = 0, length = 0;
+};
+using Codes = std::array<Code, std::size_t{1} << kPassBits>;
+
+Codes codes_by_bits(const HuffmanSpec& spec) {
+  Codes codes{};
+  std::size_t at = 0, symbol = 0;
+  for (std::uint8_t length = 1; length <= kPassBits; ++length) {
+    for (unsigned i = spec.counts[length - 1U]; i > 0; --i) {
+      const std::size_t end = at + (std::size_t{1} << (kPassBits - length));
+      std::fill(codes.begin() + static_cast<std::ptrdiff_t>(at), codes.begin() + static_cast<std::ptrdiff_t>(end),
+                Code{spec.symbols[symbol++], length});
+      at = end;
+    }
+  }
+  return codes;
+}
+
+/// What begins behind `from` of the `width` bits `looked`.
+Code code_at(const Codes& codes, std::uint32_t looked, int width, int from) {
+  const Code code = codes[looked << (kPassBits - width + from) & (codes.size() - 1)];
+  return from + code.length <= width ? code : Code{};
+}
+
 /// A symbol and its value, if they are whole in the bits that are looked at.
 struct Head {
   std::uint8_t symbol = 0;
@@ -33,14 +59,12 @@ struct Head {
   int bits = 0;  ///< 0: not whole
 };
 
-/// What begins at bit `from` of `looked`, a word of `width` bits.
-Head read_head(const LongCodes& codes, std::uint32_t looked, int width, int from) {
-  const std::uint32_t rest = (looked << from) & ((std::uint32_t{1} << width) - 1);  // left-aligned in the width
-  const LongCodes::Found found = codes.find(rest << (16 - width));
-  const int size = found.symbol & 15;
-  if (found.length == 0 || from + found.length + size > width) return {};
-  const std::uint32_t raw = (rest >> (width - found.length - size)) & ((std::uint32_t{1} << size) - 1);
-  return {found.symbol, extend(raw, size), found.length + size};
+Head read_head(const Codes& codes, std::uint32_t looked, int from) {
+  const Code code = code_at(codes, looked, kLookBits, from);
+  const int size = code.symbol & 15, end = from + code.length + size;
+  if (code.length == 0 || end > kLookBits) return {};
+  const std::uint32_t raw = looked >> (kLookBits - end) & ((std::uint32_t{1} << size) - 1);
+  return {code.symbol, extend(raw, size), code.length + size};
 }
 
 bool is_end(std::uint8_t symbol) { return (symbol & 15) == 0 && symbol != kRunOf16; }
@@ -50,7 +74,7 @@ bool is_coefficient(const Head& head) { return head.bits > 0 && !is_end(head.sym
 std::uint8_t skip_of(std::uint8_t symbol) { return static_cast<std::uint8_t>((symbol >> 4) + 1); }
 
 /// A single coefficient whose code and sign are in sight, but not all of its value.
-AcTable::Entry make_partial(const LongCodes::Found& code, std::uint32_t looked) {
+AcTable::Entry make_partial(Code code, std::uint32_t looked) {
   const int size = code.symbol & 15;
   const bool is_known = code.length > 0 && code.length < kLookBits && size > 0 && code.length + size <= kStepBits;
   if (!is_known) return {};
@@ -70,20 +94,20 @@ AcTable::Entry make_end(const Head& end) {
   return entry;
 }
 
-void make_entry(AcTable& table, std::uint32_t looked) {
+void make_entry(AcTable& table, const Codes& codes, std::uint32_t looked) {
   AcTable::Entry& entry = table.entries[looked];
-  const Head first = read_head(table.codes, looked, kLookBits, 0);
+  const Head first = read_head(codes, looked, 0);
   int bits = first.bits;
   if (is_end(first)) {
     entry = make_end(first);
   } else if (!is_coefficient(first)) {
-    entry = make_partial(table.codes.find(looked << (16 - kLookBits)), looked);
+    entry = make_partial(code_at(codes, looked, kLookBits, 0), looked);
     bits = entry.head_bits + entry.rest_bits;
   } else {
     entry.skip0 = entry.advance = skip_of(first.symbol);
     entry.value0 = entry.value1 = static_cast<std::int16_t>(first.value);
     entry.head_bits = static_cast<std::uint8_t>(first.bits);
-    const Head second = read_head(table.codes, looked, kLookBits, first.bits);
+    const Head second = read_head(codes, looked, first.bits);
     bits += second.bits;
     if (is_end(second)) entry.advance = static_cast<std::uint8_t>(entry.advance + AcTable::kEnds);
     if (is_coefficient(second)) {
@@ -94,14 +118,13 @@ void make_entry(AcTable& table, std::uint32_t looked) {
   table.bits[looked] = static_cast<std::uint8_t>(bits);
 }
 
-void make_pass(AcTable& table, std::uint32_t looked) {
+void make_pass(AcTable& table, const Codes& codes, std::uint32_t looked) {
   int bits = 0, advance = 0;
   while (bits < kPassBits) {
-    const std::uint32_t rest = (looked << bits) & ((std::uint32_t{1} << kPassBits) - 1);
-    const LongCodes::Found code = table.codes.find(rest << (16 - kPassBits));
+    const Code code = code_at(codes, looked, kPassBits, bits);
     const int end = bits + code.length + (code.symbol & 15);
     const int place = is_end(code.symbol) ? advance + AcTable::kEnds : advance + skip_of(code.symbol);
-    const bool fits = code.length > 0 && bits + code.length <= kPassBits && end <= kStepBits;
+    const bool fits = code.length > 0 && end <= kStepBits;
     if (!fits || (place >= 64 && place < AcTable::kEnds)) break;
     bits = end;
     advance = place;
@@ -135,29 +158,42 @@ std::unique_ptr<DcTable> make_dc_table(const HuffmanSpec& spec) {
 std::unique_ptr<AcTable> make_ac_table(const HuffmanSpec& spec) {
   auto table = std::make_unique<AcTable>();
   if (!fill_codes(spec, table->codes)) return nullptr;
-  for (std::uint32_t looked = 0; looked < table->entries.size(); ++looked) make_entry(*table, looked);
-  for (std::uint32_t looked = 0; looked < table->pass_bits.size(); ++looked) make_pass(*table, looked);
+  const Codes codes = codes_by_bits(spec);
+  for (std::uint32_t looked = 0; looked < table->entries.size(); ++looked) make_entry(*table, codes, looked);
   return table;
 }
 
+void add_pass(AcTable& table, const HuffmanSpec& spec) {
+  const Codes codes = codes_by_bits(spec);
+  for (std::uint32_t looked = 0; looked < table.pass_bits.size(); ++looked) make_pass(table, codes, looked);
+  table.has_pass = true;
+}
+
 template <typename Table, typename Make>
-const Table* HuffmanCache::find(std::array<Kept<Table>, kKept>& kept, const HuffmanSpec& spec, const Make& make) {
+HuffmanCache::Kept<Table>* HuffmanCache::find(std::array<Kept<Table>, kKept>& kept, const HuffmanSpec& spec,
+                                              const Make& make) {
   ++clock_;
   auto place =
       std::find_if(kept.begin(), kept.end(), [&](const auto& one) { return one.used != 0 && one.spec == spec; });
   if (place == kept.end()) {
     place = std::min_element(kept.begin(), kept.end(), [](const auto& a, const auto& b) { return a.used < b.used; });
-    place->used = 0;
-    auto table = make(spec);
-    if (table == nullptr) return nullptr;
-    place->spec = spec;
-    place->table = std::move(table);
+    *place = {spec, make(spec), 0, 0};
+    if (place->table == nullptr) return nullptr;
   }
   place->used = clock_;
-  return place->table.get();
+  return &*place;
 }
 
-const DcTable* HuffmanCache::dc(const HuffmanSpec& spec) { return find(dc_, spec, make_dc_table); }
-const AcTable* HuffmanCache::ac(const HuffmanSpec& spec) { return find(ac_, spec, make_ac_table); }
+const DcTable* HuffmanCache::dc(const HuffmanSpec& spec) {
+  const Kept<DcTable>* kept = find(dc_, spec, make_dc_table);
+  return kept == nullptr ? nullptr : kept->table.get();
+}
+
+const AcTable* HuffmanCache::ac(const HuffmanSpec& spec) {
+  Kept<AcTable>* kept = find(ac_, spec, make_ac_table);
+  if (kept == nullptr) return nullptr;
+  if (++kept->times_asked == kTimesUntilPass) add_pass(*kept->table, spec);
+  return kept->table.get();
+}
 
 }  // namespace infeed

@@ -61,7 +61,8 @@ struct DcTable {
 ///   kEnds            in advance: the block ends behind the first, which takes head_bits
 ///   kAlone           for skip0 and advance: no coefficient, the block ends
 ///   kAsk             for advance: a longer code, or a value of many bits; ask `codes`
-/// pass_*: for blocks of which nothing is stored: all codes that the next kPassBits bits hold, with their values' bits.
+/// pass_*, if has_pass: for blocks of which nothing is stored: all codes that the next kPassBits bits hold, with their
+/// values' bits.
 struct AcTable {
   static constexpr std::uint8_t kAlone = 64, kEnds = 128, kAsk = 255;
   struct Entry {
@@ -73,6 +74,7 @@ struct AcTable {
   std::array<std::uint8_t, std::size_t{1} << kLookBits>
       bits{};  ///< that all of an entry takes; apart, to be had sooner
   std::array<Entry, std::size_t{1} << kLookBits> entries{};
+  bool has_pass = false;
   std::array<std::uint8_t, std::size_t{1} << kPassBits> pass_bits{};
   std::array<std::uint8_t, std::size_t{1} << kPassBits> pass_advance{};  ///< with kEnds, or kAsk
   LongCodes codes;
@@ -88,24 +90,28 @@ struct AcTable {
 /// Null where the counts are no prefix code, or a DC symbol is above 15: libjpeg has words for that.
 [[nodiscard]] std::unique_ptr<DcTable> make_dc_table(const HuffmanSpec& spec);
 [[nodiscard]] std::unique_ptr<AcTable> make_ac_table(const HuffmanSpec& spec);
+void add_pass(AcTable& table, const HuffmanSpec& spec);
 
 /// The tables of late, by their DHT bytes: most files of a data set come with the same four. One owner, one thread.
 class HuffmanCache {
  public:
-  /// Null as above. Valid until the next kKept other tables were asked for.
+  /// Null as above. Valid until the next kKept other tables were asked for. A table that only one picture asks for,
+  /// since it brings its own, comes without pass_*.
   [[nodiscard]] const DcTable* dc(const HuffmanSpec& spec);
   [[nodiscard]] const AcTable* ac(const HuffmanSpec& spec);
 
  private:
-  static constexpr std::size_t kKept = 8;  // a picture has at most four of each kind
+  static constexpr std::size_t kKept = 8;    // a picture has at most four of each kind
+  static constexpr int kTimesUntilPass = 4;  // each component asks
   template <typename Table>
   struct Kept {
     HuffmanSpec spec;
     std::unique_ptr<Table> table;
-    std::uint64_t used = 0;
+    std::uint64_t used = 0;  ///< when last; 0: never
+    int times_asked = 0;
   };
   template <typename Table, typename Make>
-  const Table* find(std::array<Kept<Table>, kKept>& kept, const HuffmanSpec& spec, const Make& make);
+  Kept<Table>* find(std::array<Kept<Table>, kKept>& kept, const HuffmanSpec& spec, const Make& make);
 
   std::array<Kept<DcTable>, kKept> dc_;
   std::array<Kept<AcTable>, kKept> ac_;

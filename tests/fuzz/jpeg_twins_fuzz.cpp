@@ -1,6 +1,7 @@
-// Any bytes as a JPEG, decoded with our entropy decoder and by libjpeg alone: the same window, or the same error. Ours
-// reads less below a window, and nothing before the restart marker it starts at: there it may not see damage. The first
-// 8 bytes choose window and leniency; the rest is the file.
+// Any bytes as a JPEG, decoded with our entropy decoder and by libjpeg alone: the same window, or the same error; with
+// and without an index that another window's decode has made. Ours reads less below a window, and nothing before the
+// restart marker or the index's entry it starts at: there it may not see damage. The first 8 bytes choose windows,
+// leniency and index; the rest is the file.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,12 +12,13 @@
 #include <string>
 
 #include "decode/jpeg.h"
+#include "decode/row_index.h"
 #include "infeed/base/error.h"
 
 namespace {
 
 constexpr std::size_t kChoiceBytes = 8;
-constexpr std::int64_t kMaxPixels = 1 << 18;
+constexpr std::int64_t kMaxPixels = 1 << 16;
 
 struct Outcome {
   std::string pixels;
@@ -26,24 +28,32 @@ struct Outcome {
 
 int within(std::uint8_t choice, int bound) { return static_cast<int>(std::int64_t{choice} * bound / 256); }
 
-Outcome decode(infeed::JpegSource& source, std::span<const std::uint8_t> choice, std::span<const std::byte> file) {
+infeed::Window window_of(std::span<const std::uint8_t> corners, const infeed::StoredInfo& info) {
+  infeed::Window window{within(corners[0], info.width), within(corners[1], info.height), 1, 1};
+  window.width += within(corners[2], info.width - window.x);
+  window.height += within(corners[3], info.height - window.y);
+  return window;
+}
+
+void append_pixels(infeed::JpegSource& source, const infeed::Window& window, std::string& pixels) {
+  static infeed::PixelBuffer buffer;
+  const infeed::PixelWindow got = source.decode(window, 1, 1, buffer);
+  const auto row_bytes = static_cast<std::size_t>(got.width) * 4;
+  for (int y = 0; y < got.height; ++y)
+    pixels.append(reinterpret_cast<const char*>(got.pixels + y * got.stride), row_bytes);
+}
+
+Outcome decode(infeed::JpegSource& source, std::span<const std::uint8_t> choice, std::span<const std::byte> file,
+               infeed::RowIndex* index) {
   Outcome outcome;
   try {
     const infeed::DecodeOptions options{.allow_truncated = (choice[0] & 1) != 0, .max_pixels = kMaxPixels};
     const infeed::StoredInfo info = source.open(file, options);
+    source.use_index(index);
     infeed::Window window{0, 0, info.width, info.height};
-    if ((choice[0] & 2) != 0) {
-      window = {within(choice[1], info.width), within(choice[2], info.height), 1, 1};
-      window.width += within(choice[3], info.width - window.x);
-      window.height += within(choice[4], info.height - window.y);
-    }
+    if ((choice[0] & 2) != 0) window = window_of(choice.subspan(1, 4), info);
     outcome.is_whole = window.width == info.width && window.height == info.height;
-    infeed::PixelBuffer buffer;
-    const infeed::PixelWindow got = source.decode(window, 1, 1, buffer);
-    for (int y = 0; y < got.height; ++y) {
-      for (int x = 0; x < got.width; ++x)
-        outcome.pixels.append(reinterpret_cast<const char*>(got.pixels + y * got.stride + std::ptrdiff_t{4} * x), 3);
-    }
+    append_pixels(source, window, outcome.pixels);
   } catch (const infeed::DecodeError& error) {
     outcome.error = error.what();
   }
@@ -62,7 +72,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static infeed::JpegSource ours, libjpegs(true);
   const std::span<const std::uint8_t> choice(data, kChoiceBytes);
   const std::span<const std::byte> file = std::as_bytes(std::span(data, size)).subspan(kChoiceBytes);
-  const Outcome a = decode(ours, choice, file), b = decode(libjpegs, choice, file);
+  infeed::RowIndex index;
+  const bool by_index = (choice[0] & 4) != 0;
+  if (by_index) {  // made by the rows down to another window
+    const std::uint8_t above[kChoiceBytes] = {3, 0, choice[5], 0, choice[6]};
+    decode(ours, above, file, &index);
+  }
+  const Outcome a = decode(ours, choice, file, by_index ? &index : nullptr),
+                b = decode(libjpegs, choice, file, nullptr);
   if (a.pixels == b.pixels && a.error == b.error) return 0;
   if (a.error.empty() && !b.error.empty() && (has_restarts(file) || !a.is_whole)) return 0;
   std::fprintf(stderr, "ours: %zu bytes of pixels, \"%s\"\nlibjpeg: %zu bytes of pixels, \"%s\"\n", a.pixels.size(),
