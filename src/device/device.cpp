@@ -16,6 +16,7 @@ std::string to_string(DeviceId id) {
   switch (id.type) {
     case DeviceType::kCPU: return fmt::format("cpu:{}", id.index);
     case DeviceType::kCUDA: return fmt::format("cuda:{}", id.index);
+    case DeviceType::kMeta: return "meta";
     case DeviceType::kSimulated: return fmt::format("simulated:{}", id.index);
   }
   return fmt::format("device type {}:{}", static_cast<int>(id.type), id.index);

@@ -21,7 +21,7 @@ TEST(TensorTest, HoldsTheValuesItIsMadeOf) {
 
 TEST(TensorTest, RefusesUseOfAnUndefinedOne) {
   EXPECT_FALSE(Tensor().defined());
-  EXPECT_THROW((void)Tensor().shape(), ConfigError);
+  EXPECT_THROW((void)Tensor().shape(), RuntimeError);
 }
 
 TEST(TensorTest, SharesTheMemoryOfAnArrayAndKeepsItsOwner) {
@@ -62,9 +62,9 @@ TEST(TensorTest, ReshapesByViewWherePossible) {
 
 TEST(TensorTest, RefusesAViewThatNeedsACopy) {
   const Tensor t = Tensor::arange(6).view({2, 3}).t();
-  EXPECT_THROW((void)t.view({6}), ConfigError);
-  EXPECT_THROW((void)t.reshape({4}), ConfigError);
-  EXPECT_THROW((void)t.reshape({-1, -1}), ConfigError);
+  EXPECT_THROW((void)t.view({6}), RuntimeError);
+  EXPECT_THROW((void)t.reshape({4}), RuntimeError);
+  EXPECT_THROW((void)t.reshape({-1, -1}), RuntimeError);
 }
 
 TEST(TensorTest, FlattensGloballyPooledChannelsLastWithoutACopy) {
@@ -116,7 +116,7 @@ TEST(TensorTest, MakesFloatImagesOfHwcBytes) {
 TEST(TensorTest, ExpandsByRepeating) {
   const Tensor t = Tensor::from_values({1.0f, 2.0f}, {2, 1});
   EXPECT_EQ(values_of(t.expand({2, 3})), (std::vector<double>{1, 1, 1, 2, 2, 2}));
-  EXPECT_THROW((void)t.expand({3, 3}), ConfigError);
+  EXPECT_THROW((void)t.expand({3, 3}), RuntimeError);
 }
 
 TEST(TensorTest, CopiesInPlaceWithBroadcastAndConversion) {
@@ -131,15 +131,18 @@ TEST(TensorTest, NamesDimensionAndShapeOfABadIndex) {
   const Tensor t = Tensor::zeros({2, 3});
   EXPECT_THROW((void)t.select(2, 0), IndexError);
   EXPECT_THROW((void)t.select(1, 3), IndexError);
-  EXPECT_THROW((void)t.narrow(1, 2, 2), IndexError);
-  EXPECT_THROW((void)t.permute({0, 0}), ConfigError);
-  EXPECT_THROW((void)t.item(), ConfigError);
+  EXPECT_THROW((void)t.narrow(1, 2, 2), RuntimeError);
+  EXPECT_THROW((void)t.permute({0, 0}), RuntimeError);
+  EXPECT_THROW((void)t.item(), RuntimeError);
 }
 
-TEST(TensorTest, PrintsValuesShapeAndDtype) {
-  EXPECT_EQ(Tensor::arange(3).str(), "[0, 1, 2] int64[3]");
-  EXPECT_EQ(Tensor::from_values({1.5f, 2.0f}, {2, 1}).str(), "[[1.5],\n [2]] float32[2, 1]");
-  EXPECT_EQ(Tensor::arange(100).str(), "[0, 1, 2, ..., 97, 98, 99] int64[100]");
+TEST(TensorTest, PrintsAsPyTorchDoes) {
+  EXPECT_EQ(Tensor::arange(3).str(), "tensor([0, 1, 2])");
+  EXPECT_EQ(Tensor::from_values({1.5f, 2.0f}, {2, 1}).str(), "tensor([[1.5000],\n        [2.0000]])");
+  EXPECT_EQ(Tensor::from_values({1.0f, -20.0f}).set_requires_grad().str(), "tensor([  1., -20.], requires_grad=True)");
+  EXPECT_EQ(Tensor::arange(1001).str(), "tensor([   0,    1,    2,  ...,  998,  999, 1000])");
+  EXPECT_EQ(Tensor::from_values({1e-6, 1.0}).str(), "tensor([1.0000e-06, 1.0000e+00], dtype=torch.float64)");
+  EXPECT_EQ(Tensor::empty({2, 3}, kMetaDevice).str(), "tensor(..., device='meta', size=(2, 3))");
 }
 
 TEST(TensorTest, DrawsTheSameNumbersForTheSameSeed) {

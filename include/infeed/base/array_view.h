@@ -10,8 +10,8 @@
 
 namespace infeed {
 
-/// Numbers as in DLPack's DLDeviceType.
-enum class DeviceType : std::int32_t { kCPU = 1, kCUDA = 2, kSimulated = 12 };
+/// Numbers as in DLPack's DLDeviceType, but for kMeta: shapes and dtypes without memory (the companion's).
+enum class DeviceType : std::int32_t { kCPU = 1, kCUDA = 2, kSimulated = 12, kMeta = 100 };
 
 /// Where memory lies. `index` counts the devices of one type.
 struct DeviceId {

@@ -1,102 +1,102 @@
-// Tensor's members that belong to differentiation, and the in-place ones.
+// Tensor's members that belong to differentiation.
 
-#include <fmt/format.h>
-
-#include "infeed/base/error.h"
 #include "infeed/train/autograd/grad_mode.h"
-#include "train/kernels/copy.h"
-#include "train/kernels/elementwise.h"
-#include "train/tensor/geometry.h"
+#include "infeed/train/autograd/node.h"
+#include "train/autograd/extras.h"
+#include "train/tensor/check.h"
 #include "train/tensor/impl.h"
 
 namespace infeed {
-namespace {
 
-void check_in_place(std::string_view op, const Tensor& target, const Tensor& argument = {}) {
-  const bool recorded = target.requires_grad() || (argument.defined() && argument.requires_grad());
-  if (grad_enabled() && recorded)
-    throw ConfigError(
-        fmt::format("{} on a tensor of shape {} would change the graph: wrap it in a NoGradGuard, or use the "
-                    "form that returns a new tensor.",
-                    op, target.shape().str()));
+bool Tensor::requires_grad() const {
+  const TensorImpl& t = impl();
+  return t.requires_grad || (t.view != nullptr && t.view->base.requires_grad());
 }
 
-void check_broadcasts_to(std::string_view op, const Tensor& target, const Tensor& argument) {
-  if (broadcast_shape(op, target.shape(), argument.shape()) != target.shape())
-    throw ConfigError(
-        fmt::format("{}: shape {} does not broadcast to {}.", op, argument.shape().str(), target.shape().str()));
-}
-
-// An in-place operation reads its argument while it writes: a view of the same storage must be copied first.
-Tensor apart_from(const Tensor& target, const Tensor& argument) {
-  const bool shares = target.storage() == argument.storage();
-  const bool same_elements = target.data_ptr() == argument.data_ptr() && target.strides() == argument.strides() &&
-                             target.shape() == argument.shape();
-  return shares && !same_elements ? argument.detach().clone() : argument;
-}
-
-}  // namespace
-
-bool Tensor::requires_grad() const { return impl().requires_grad; }
-bool Tensor::is_leaf() const { return impl().grad_fn == nullptr; }
+bool Tensor::is_leaf() const { return !requires_grad() || grad_fn() == nullptr; }
 const Tensor& Tensor::grad() const { return impl().grad; }
-const std::shared_ptr<Node>& Tensor::grad_fn() const { return impl().grad_fn; }
+int Tensor::output_nr() const { return impl().output_nr; }
+bool Tensor::retains_grad() const { return impl().retains_grad; }
+bool Tensor::is_view() const { return impl().view != nullptr; }
+Tensor Tensor::base() const { return impl().view == nullptr ? Tensor() : impl().view->base; }
 
 void Tensor::set_grad(Tensor grad) {
-  if (grad.defined() && (grad.shape() != shape() || grad.dtype() != dtype()))
-    throw ConfigError(fmt::format("set_grad: the gradient is {}{}, the tensor is {}{}.", to_string(grad.dtype()),
-                                  grad.shape().str(), to_string(dtype()), shape().str()));
+  if (grad.defined()) {
+    require(!grad.is_same(*this), "can't assign Variable as its own grad");
+    require(grad.dtype() == dtype(), "assigned grad has data of a different type");
+    require(grad.device() == device(), "assigned grad has data located on a different device");
+    require(grad.shape() == shape(), "assigned grad has data of a different size");
+  }
   impl().grad = std::move(grad);
 }
 
 Tensor& Tensor::set_requires_grad(bool value) {
-  if (!is_leaf()) throw ConfigError("set_requires_grad: only a leaf can change it; detach() this result first.");
-  if (value && !is_floating_point(dtype()))
-    throw ConfigError(fmt::format("set_requires_grad: only floating-point tensors have gradients, this one is {}.",
-                                  to_string(dtype())));
-  impl().requires_grad = value;
+  require(
+      value || is_leaf(),
+      "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph "
+      "that doesn't require differentiation use var_no_grad = var.detach().");
+  require(!value || is_floating_point(dtype()), "only Tensors of floating point dtype can require gradients");
+  require(!value || !is_inference() || is_inference_mode_enabled(),
+          "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
+  if (is_leaf()) impl().requires_grad = value;
   return *this;
 }
 
-Tensor Tensor::detach() const { return alias(*this, 0, shape(), strides()); }
+void Tensor::retain_grad() {
+  require(requires_grad(), "can't retain_grad on Tensor that has requires_grad=False");
+  if (is_leaf() || impl().retains_grad) return;
+  grad_fn()->retain_grad(impl().output_nr, impl_);
+  impl().retains_grad = true;
+}
 
-Tensor& Tensor::zero_() { return fill_(0.0); }
+HookHandle Tensor::register_hook(TensorHook hook) {
+  require(requires_grad(), "cannot register a hook on a tensor that doesn't require gradient");
+  if (!is_leaf()) return grad_fn()->register_tensor_hook(impl().output_nr, std::move(hook));
+  return add_hook(impl().hooks, std::move(hook));
+}
 
-Tensor& Tensor::fill_(double value) {
-  check_in_place("fill_", *this);
-  kernels::fill(*this, value);
-  storage()->bump_version();
+HookHandle Tensor::register_post_accumulate_grad_hook(std::function<void(const Tensor&)> hook) {
+  require(requires_grad(), "cannot register a hook on a tensor that doesn't require gradient");
+  require(is_leaf(), "post accumulate grad hooks cannot be registered on non-leaf tensors");
+  return add_hook(impl().post_hooks, [hook = std::move(hook)](const Tensor& leaf) {
+    hook(leaf);
+    return Tensor();
+  });
+}
+
+Tensor Tensor::detach() const {
+  Tensor out = alias(*this, 0, shape(), strides());
+  out.impl().inference = impl().inference;
+  return out;
+}
+
+Tensor& Tensor::detach_() {
+  require(!is_view(), "Can't detach views in-place. Use detach() instead.");
+  TensorImpl& t = impl();
+  t.grad_fn = nullptr;
+  t.requires_grad = false;
+  t.output_nr = 0;
   return *this;
 }
 
-Tensor& Tensor::copy_(const Tensor& source) {
-  check_in_place("copy_", *this, source);
-  check_broadcasts_to("copy_", *this, source);
-  const Tensor from = apart_from(*this, source);
-  if (from.data_ptr() != data_ptr() || from.dtype() != dtype()) kernels::copy(*this, from);
-  storage()->bump_version();
-  return *this;
+// A storage of its own over the same memory: writes through it do not count here.
+Tensor Tensor::variable_data() const {
+  const TensorImpl& t = impl();
+  auto storage = is_meta() ? t.storage : std::make_shared<Storage>(t.storage->data(), t.storage->nbytes(), t.storage);
+  return make_view(std::move(storage), t.offset_bytes, t.shape, t.strides, t.dtype);
 }
 
-Tensor& Tensor::add_(const Tensor& other, double alpha) {
-  check_in_place("add_", *this, other);
-  kernels::binary_into(kernels::BinaryOp::kAdd, *this, apart_from(*this, other), alpha);
-  storage()->bump_version();
-  return *this;
-}
-
-Tensor& Tensor::mul_(const Tensor& other) {
-  check_in_place("mul_", *this, other);
-  kernels::binary_into(kernels::BinaryOp::kMul, *this, apart_from(*this, other));
-  storage()->bump_version();
-  return *this;
-}
-
-Tensor& Tensor::mul_(double factor) {
-  check_in_place("mul_", *this);
-  kernels::affine(*this, *this, factor, 0.0);
-  storage()->bump_version();
-  return *this;
+void Tensor::set_data(const Tensor& data) {
+  TensorImpl& t = impl();
+  const TensorImpl& from = data.impl();
+  require(!t.requires_grad || is_floating_point(from.dtype),
+          "data set to a tensor that requires gradients must be floating point or complex dtype");
+  t.storage = from.storage;
+  t.offset_bytes = from.offset_bytes;
+  t.shape = from.shape;
+  t.strides = from.strides;
+  t.dtype = from.dtype;
+  t.accumulator.reset();  // it expects gradients of the old shape
 }
 
 }  // namespace infeed

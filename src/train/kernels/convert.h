@@ -59,4 +59,24 @@ void with_dtype(DType dtype, F&& f) {
   }
 }
 
+/// Reads `n` elements of a dtype, `stride` bytes apart, as Wide.
+template <class Wide>
+using Load = void (*)(Wide* buffer, const std::byte* from, std::int64_t stride, std::int64_t n);
+template <class Wide>
+using Store = void (*)(std::byte* to, std::int64_t stride, const Wide* buffer, std::int64_t n);
+
+/// For float, double and int64.
+template <class Wide>
+[[nodiscard]] Load<Wide> loader(DType dtype);
+template <class Wide>
+[[nodiscard]] Store<Wide> storer(DType dtype);
+
+/// The type in which elements of `dtype` are computed: f(float), f(double) or f(std::int64_t).
+template <class F>
+void with_compute(DType dtype, F&& f) {
+  if (dtype == DType::kFloat64) return f(double{});
+  if (is_floating_point(dtype)) return f(float{});
+  return f(std::int64_t{});
+}
+
 }  // namespace infeed::kernels

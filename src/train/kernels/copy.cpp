@@ -33,36 +33,9 @@ void move_run(const Run<2>& run, std::int64_t size) {
 }
 
 template <class Wide>
-using Load = void (*)(Wide* buffer, const std::byte* from, std::int64_t stride, std::int64_t n);
-template <class Wide>
-using Store = void (*)(std::byte* to, std::int64_t stride, const Wide* buffer, std::int64_t n);
-
-template <class Wide, class T>
-void load(Wide* buffer, const std::byte* from, std::int64_t stride, std::int64_t n) {
-  if (stride == sizeof(T)) {
-    const auto* values = reinterpret_cast<const T*>(from);
-    for (std::int64_t i = 0; i < n; ++i) buffer[i] = widen<Wide>(values[i]);
-    return;
-  }
-  for (std::int64_t i = 0; i < n; ++i) buffer[i] = widen<Wide>(*reinterpret_cast<const T*>(from + i * stride));
-}
-
-template <class Wide, class T>
-void store(std::byte* to, std::int64_t stride, const Wide* buffer, std::int64_t n) {
-  if (stride == sizeof(T)) {
-    auto* values = reinterpret_cast<T*>(to);
-    for (std::int64_t i = 0; i < n; ++i) values[i] = narrow<T>(buffer[i]);
-    return;
-  }
-  for (std::int64_t i = 0; i < n; ++i) *reinterpret_cast<T*>(to + i * stride) = narrow<T>(buffer[i]);
-}
-
-template <class Wide>
 void convert(const Loop<2>& loop, DType out, DType in) {
-  Load<Wide> load_in = nullptr;
-  Store<Wide> store_out = nullptr;
-  with_dtype(in, [&]<class T>(T) { load_in = load<Wide, T>; });
-  with_dtype(out, [&]<class T>(T) { store_out = store<Wide, T>; });
+  const Load<Wide> load_in = loader<Wide>(in);
+  const Store<Wide> store_out = storer<Wide>(out);
   loop.run([=](const Run<2>& run) {
     std::array<Wide, kBlock> buffer;
     for (std::int64_t first = 0; first < run.count; first += kBlock) {
@@ -79,7 +52,7 @@ bool fits_float(DType dtype) { return itemsize(dtype) <= 2 || dtype == DType::kF
 }  // namespace
 
 void copy(const Tensor& out, const Tensor& in) {
-  if (reorder(out, in)) return;
+  if (out.is_meta() || in.is_meta() || reorder(out, in)) return;
   const Strides strides = broadcast_strides(in.shape(), in.strides(), out.shape());
   const Loop<2> loop(out.shape(), {&out, &in}, {out.strides(), strides});
   if (out.dtype() == in.dtype()) {
@@ -93,10 +66,10 @@ void copy(const Tensor& out, const Tensor& in) {
   }
 }
 
-void fill(const Tensor& out, double value) {
+void fill(const Tensor& out, const Scalar& value) {
   const Loop<1> loop(out.shape(), {&out}, {out.strides()});
   with_dtype(out.dtype(), [&]<class T>(T) {
-    const T element = narrow<T>(value);
+    const T element = value.is_float() ? narrow<T>(value.to_double()) : narrow<T>(value.to_int());
     loop.run([=](const Run<1>& run) {
       for (std::int64_t i = 0; i < run.count; ++i) *reinterpret_cast<T*>(run.data[0] + i * run.stride[0]) = element;
     });

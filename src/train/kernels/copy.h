@@ -5,10 +5,10 @@
 
 namespace infeed::kernels {
 
-/// out = in, converted; in's shape must broadcast to out's. Memory must not overlap.
+/// out = in, converted; in's shape must broadcast to out's. Memory must not overlap. Nothing happens on meta.
 void copy(const Tensor& out, const Tensor& in);
 
 /// out = value everywhere.
-void fill(const Tensor& out, double value);
+void fill(const Tensor& out, const Scalar& value);
 
 }  // namespace infeed::kernels

@@ -11,8 +11,10 @@ namespace infeed::kernels {
 [[nodiscard]] const dnnl::engine& cpu_engine();
 [[nodiscard]] dnnl::stream& cpu_stream();  ///< the calling thread's
 
-[[nodiscard]] dnnl::memory::desc describe(const Tensor& tensor);  ///< its shape, strides and dtype (float32)
-[[nodiscard]] dnnl::memory::desc describe(const Shape& shape, const Strides& strides);
+[[nodiscard]] dnnl::memory::desc describe(const Tensor& tensor);  ///< its shape, strides and dtype
+[[nodiscard]] dnnl::memory::desc describe(const Shape& shape, const Strides& strides, DType dtype = DType::kFloat32);
+[[nodiscard]] dnnl::memory::data_type to_dnnl(DType dtype);
+[[nodiscard]] bool has_bfloat16() noexcept;  ///< this CPU computes in it
 [[nodiscard]] dnnl::memory::dims to_dims(const Dims& dims);
 
 /// Scratch memory comes from our allocator, so that a kept primitive holds none.

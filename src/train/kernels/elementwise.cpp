@@ -1,190 +1,303 @@
 #include "train/kernels/elementwise.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
-#include <functional>
+#include <limits>
 
-#include "infeed/base/error.h"
-#include "train/kernels/loop.h"
-#include "train/tensor/geometry.h"
-#include "train/tensor/impl.h"
+#include "train/kernels/map.h"
+#include "train/kernels/vector_math.h"
+#include "train/tensor/check.h"
 
 namespace infeed::kernels {
 namespace {
 
-template <class T>
-const T& in(const std::byte* data) noexcept {
-  return *reinterpret_cast<const T*>(data);
+template <class C>
+Block<C, 1> arithmetic_block(UnaryOp op) {
+  switch (op) {
+    case UnaryOp::kNeg: return block_of<C, 1>([](C x) { return -x; });
+    case UnaryOp::kAbs: return block_of<C, 1>([](C x) { return x < 0 ? -x : x == 0 ? C{0} : x; });
+    case UnaryOp::kSign: return block_of<C, 1>([](C x) { return (x > 0) - (x < 0); });
+    case UnaryOp::kSquare: return block_of<C, 1>([](C x) { return x * x; });
+    case UnaryOp::kLogicalNot: return block_of<C, 1>([](C x) { return x == 0; });
+    case UnaryOp::kRelu: return block_of<C, 1>([](C x) { return x < 0 ? C{0} : x; });  // NaN stays
+    case UnaryOp::kClamp:
+      return block_of<C, 1>([](C x, const Params<C>& p) {
+        const C low = x < p.a ? p.a : x;
+        return low > p.b ? p.b : low;
+      });
+    case UnaryOp::kAffine: return block_of<C, 1>([](C x, const Params<C>& p) { return p.a * x + p.b; });
+    default: return nullptr;
+  }
 }
 
-// r = f(a, b). The branches are the layouts worth their own loop: all dense, and one side repeated.
-template <class R, class T, class F>
-void map2(const Run<3>& run, F f) {
-  auto* const r = reinterpret_cast<R*>(run.data[0]);
-  const auto* const a = reinterpret_cast<const T*>(run.data[1]);
-  const auto* const b = reinterpret_cast<const T*>(run.data[2]);
-  constexpr std::int64_t kDense = sizeof(T);
-  const bool dense_r = run.stride[0] == static_cast<std::int64_t>(sizeof(R));
-  if (dense_r && run.stride[1] == kDense && run.stride[2] == kDense) {
-#pragma GCC ivdep
-    for (std::int64_t i = 0; i < run.count; ++i) r[i] = f(a[i], b[i]);
-  } else if (dense_r && run.stride[1] == kDense && run.stride[2] == 0) {
-    const T value = *b;
-#pragma GCC ivdep
-    for (std::int64_t i = 0; i < run.count; ++i) r[i] = f(a[i], value);
+template <class C>
+Block<C, 1> real_block(UnaryOp op) {
+  switch (op) {
+    case UnaryOp::kReciprocal: return block_of<C, 1>([](C x) { return 1 / x; });
+    case UnaryOp::kSqrt: return block_of<C, 1>([](C x) { return std::sqrt(x); });
+    case UnaryOp::kRsqrt: return block_of<C, 1>([](C x) { return 1 / std::sqrt(x); });
+    case UnaryOp::kExp: return block_of<C, 1>([](C x) { return fast::exp(x); });
+    case UnaryOp::kExpm1: return block_of<C, 1>([](C x) { return std::expm1(x); });
+    case UnaryOp::kLog: return block_of<C, 1>([](C x) { return fast::log(x); });
+    case UnaryOp::kLog2: return block_of<C, 1>([](C x) { return std::log2(x); });
+    case UnaryOp::kLog10: return block_of<C, 1>([](C x) { return std::log10(x); });
+    case UnaryOp::kLog1p: return block_of<C, 1>([](C x) { return std::log1p(x); });
+    case UnaryOp::kSin: return block_of<C, 1>([](C x) { return fast::sin(x); });
+    case UnaryOp::kCos: return block_of<C, 1>([](C x) { return fast::cos(x); });
+    case UnaryOp::kTan: return block_of<C, 1>([](C x) { return std::tan(x); });
+    case UnaryOp::kTanh: return block_of<C, 1>([](C x) { return fast::tanh(x); });
+    case UnaryOp::kSigmoid: return block_of<C, 1>([](C x) { return 1 / (1 + fast::exp(-x)); });
+    case UnaryOp::kErf: return block_of<C, 1>([](C x) { return fast::erf(x); });
+    case UnaryOp::kFloor: return block_of<C, 1>([](C x) { return std::floor(x); });
+    case UnaryOp::kCeil: return block_of<C, 1>([](C x) { return std::ceil(x); });
+    case UnaryOp::kRound: return block_of<C, 1>([](C x) { return std::nearbyint(x); });  // half to even
+    case UnaryOp::kTrunc: return block_of<C, 1>([](C x) { return std::trunc(x); });
+    case UnaryOp::kIsNan: return block_of<C, 1>([](C x) { return x != x; });
+    case UnaryOp::kIsInf: return block_of<C, 1>([](C x) { return std::fabs(x) == std::numeric_limits<C>::infinity(); });
+    case UnaryOp::kIsFinite:
+      return block_of<C, 1>([](C x) { return std::fabs(x) < std::numeric_limits<C>::infinity(); });
+    case UnaryOp::kPow: return block_of<C, 1>([](C x, const Params<C>& p) { return std::pow(x, p.a); });
+    default: return nullptr;
+  }
+}
+
+// Where u = sqrt(2 / pi) (x + 0.044715 x^3): gelu's tanh form.
+template <class C>
+C gelu_inner(C x) noexcept {
+  return C(0.7978845608028654) * (x + C(0.044715) * x * x * x);
+}
+
+template <class C>
+Block<C, 1> activation_block(UnaryOp op) {
+  switch (op) {
+    case UnaryOp::kLeakyRelu: return block_of<C, 1>([](C x, const Params<C>& p) { return x > 0 ? x : p.a * x; });
+    case UnaryOp::kElu: return block_of<C, 1>([](C x, const Params<C>& p) { return x > 0 ? x : p.a * std::expm1(x); });
+    case UnaryOp::kGelu:
+      return block_of<C, 1>([](C x) { return x * C(0.5) * (1 + fast::erf(x * C(0.7071067811865476))); });
+    case UnaryOp::kGeluTanh: return block_of<C, 1>([](C x) { return C(0.5) * x * (1 + fast::tanh(gelu_inner(x))); });
+    case UnaryOp::kSilu: return block_of<C, 1>([](C x) { return x / (1 + fast::exp(-x)); });
+    case UnaryOp::kSoftplus:
+      return block_of<C, 1>(
+          [](C x, const Params<C>& p) { return x * p.a > p.b ? x : std::log1p(std::exp(x * p.a)) / p.a; });
+    case UnaryOp::kLogSigmoid:
+      return block_of<C, 1>([](C x) { return (x < 0 ? x : C{0}) - std::log1p(std::exp(-std::fabs(x))); });
+    default: return nullptr;
+  }
+}
+
+template <class C>
+Block<C, 1> unary_block(UnaryOp op) {
+  if (const auto block = arithmetic_block<C>(op)) return block;
+  if constexpr (std::is_floating_point_v<C>) {
+    if (const auto block = real_block<C>(op)) return block;
+    return activation_block<C>(op);
   } else {
-    for (std::int64_t i = 0; i < run.count; ++i)
-      *reinterpret_cast<R*>(run.data[0] + i * run.stride[0]) =
-          f(in<T>(run.data[1] + i * run.stride[1]), in<T>(run.data[2] + i * run.stride[2]));
+    switch (op) {  // what PyTorch defines on integers
+      case UnaryOp::kBitwiseNot: return block_of<C, 1>([](C x) { return ~x; });
+      case UnaryOp::kFloor:
+      case UnaryOp::kCeil:
+      case UnaryOp::kRound:
+      case UnaryOp::kTrunc: return block_of<C, 1>([](C x) { return x; });
+      case UnaryOp::kIsNan:
+      case UnaryOp::kIsInf: return block_of<C, 1>([](C) { return 0; });
+      case UnaryOp::kIsFinite: return block_of<C, 1>([](C) { return 1; });
+      default: return nullptr;
+    }
   }
 }
 
-template <class T, class F>
-void map1(const Run<2>& run, F f) {
-  auto* const r = reinterpret_cast<T*>(run.data[0]);
-  const auto* const x = reinterpret_cast<const T*>(run.data[1]);
-  constexpr std::int64_t kDense = sizeof(T);
-  if (run.stride[0] == kDense && run.stride[1] == kDense) {
-#pragma GCC ivdep
-    for (std::int64_t i = 0; i < run.count; ++i) r[i] = f(x[i]);
+// Integers: division by zero is refused before (checks see it), powers wrap.
+std::int64_t power(std::int64_t base, std::int64_t exponent) noexcept {
+  if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
+  std::uint64_t result = 1;
+  for (auto square = static_cast<std::uint64_t>(base); exponent > 0; exponent >>= 1, square *= square) {
+    if ((exponent & 1) != 0) result *= square;
+  }
+  return static_cast<std::int64_t>(result);
+}
+
+template <class C>
+C remainder_of(C x, C y) noexcept {
+  if constexpr (std::is_floating_point_v<C>) {
+    const C rest = std::fmod(x, y);
+    return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
   } else {
-    for (std::int64_t i = 0; i < run.count; ++i)
-      *reinterpret_cast<T*>(run.data[0] + i * run.stride[0]) = f(in<T>(run.data[1] + i * run.stride[1]));
+    if (y == -1) return 0;
+    const C rest = x % y;
+    return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
   }
 }
 
-template <class F>
-void with_float(std::string_view op, DType dtype, F&& f) {
-  if (dtype == DType::kFloat32) return f(float{});
-  if (dtype == DType::kFloat64) return f(double{});
-  throw ConfigError(
-      fmt::format("{}: dtype {} is not supported, convert with to(DType::kFloat32).", op, to_string(dtype)));
-}
-
-template <class F>
-void with_number(std::string_view op, DType dtype, F&& f) {
-  if (dtype == DType::kInt64) return f(std::int64_t{});
-  if (dtype == DType::kInt32) return f(std::int32_t{});
-  return with_float(op, dtype, f);
-}
-
-void check_same_dtype(std::string_view op, const Tensor& a, const Tensor& b) {
-  if (a.dtype() != b.dtype())
-    throw ConfigError(fmt::format("{}: dtypes {} and {} differ (shapes {} and {}); convert one with to().", op,
-                                  to_string(a.dtype()), to_string(b.dtype()), a.shape().str(), b.shape().str()));
-}
-
-Loop<3> loop_over(const Tensor& out, const Tensor& a, const Tensor& b) {
-  return Loop<3>(out.shape(), {&out, &a, &b},
-                 {out.strides(), broadcast_strides(a.shape(), a.strides(), out.shape()),
-                  broadcast_strides(b.shape(), b.strides(), out.shape())});
-}
-
-// Shape by broadcasting; layout of whichever operand already has that shape.
-Tensor empty_for(std::string_view op, const Tensor& a, const Tensor& b, DType dtype) {
-  const Shape shape = broadcast_shape(op, a.shape(), b.shape());
-  for (const Tensor* like : {&a, &b}) {
-    if (like->shape() != shape || !is_dense(shape, like->strides())) continue;
-    if (like->dtype() == dtype) return Tensor::empty_like(*like);
-    if (like->is_contiguous(MemoryFormat::kChannelsLast))
-      return Tensor::empty(shape, dtype, MemoryFormat::kChannelsLast);
+// Python's floor division: for floats corrected so that quotient and remainder agree.
+template <class C>
+C floor_quotient(C x, C y) noexcept {
+  if constexpr (std::is_floating_point_v<C>) {
+    if (y == 0) return x / y;
+    C quotient = (x - std::fmod(x, y)) / y;
+    if (std::fmod(x, y) != 0 && (y < 0) != (std::fmod(x, y) < 0)) quotient -= 1;
+    if (quotient == 0) return std::copysign(C{0}, x / y);
+    const C floored = std::floor(quotient);
+    return quotient - floored > C(0.5) ? floored + 1 : floored;
+  } else {
+    if (y == -1) return -x;
+    const C quotient = x / y;
+    return quotient * y != x && (x < 0) != (y < 0) ? quotient - 1 : quotient;
   }
-  return Tensor::empty(shape, dtype);
 }
 
-template <class T>
-void run_binary(BinaryOp op, const Loop<3>& loop, T alpha) {
-  const auto each = [&](auto f) { loop.run([f](const Run<3>& run) { map2<T, T>(run, f); }); };
+template <class C>
+Block<C, 2> arithmetic_block(BinaryOp op, bool plain) {
   switch (op) {
     case BinaryOp::kAdd:
-      return alpha == T{1} ? each(std::plus<T>()) : each([alpha](T a, T b) { return a + alpha * b; });
-    case BinaryOp::kSub: return each(std::minus<T>());
-    case BinaryOp::kMul: return each(std::multiplies<T>());
-    case BinaryOp::kDiv: return each(std::divides<T>());
+      if (plain) return block_of<C, 2>([](C x, C y) { return x + y; });
+      return block_of<C, 2>([](C x, C y, const Params<C>& p) { return x + p.a * y; });
+    case BinaryOp::kSub:
+      if (plain) return block_of<C, 2>([](C x, C y) { return x - y; });
+      return block_of<C, 2>([](C x, C y, const Params<C>& p) { return x - p.a * y; });
+    case BinaryOp::kMul: return block_of<C, 2>([](C x, C y) { return x * y; });
+    case BinaryOp::kFloorDiv: return block_of<C, 2>([](C x, C y) { return floor_quotient(x, y); });
+    case BinaryOp::kRemainder: return block_of<C, 2>([](C x, C y) { return remainder_of(x, y); });
+    case BinaryOp::kMax: return block_of<C, 2>([](C x, C y) { return x != x || x > y ? x : y; });  // NaN wins
+    case BinaryOp::kMin: return block_of<C, 2>([](C x, C y) { return x != x || x < y ? x : y; });
+    case BinaryOp::kReluGrad: return block_of<C, 2>([](C g, C y) { return y > 0 ? g : C{0}; });
+    case BinaryOp::kLeakyReluGrad:
+      return block_of<C, 2>([](C g, C x, const Params<C>& p) { return x > 0 ? g : p.a * g; });
+    default: return nullptr;
   }
 }
 
-void dispatch_binary(BinaryOp op, const Tensor& out, const Tensor& a, const Tensor& b, double alpha) {
-  check_same_dtype(name_of(op), a, b);
-  const auto run = [&]<class T>(T) { run_binary<T>(op, loop_over(out, a, b), static_cast<T>(alpha)); };
-  op == BinaryOp::kDiv ? with_float(name_of(op), a.dtype(), run) : with_number(name_of(op), a.dtype(), run);
+template <class C>
+Block<C, 2> comparison_block(BinaryOp op) {
+  switch (op) {
+    case BinaryOp::kEq: return block_of<C, 2>([](C x, C y) { return x == y; });
+    case BinaryOp::kNe: return block_of<C, 2>([](C x, C y) { return x != y; });
+    case BinaryOp::kLt: return block_of<C, 2>([](C x, C y) { return x < y; });
+    case BinaryOp::kLe: return block_of<C, 2>([](C x, C y) { return x <= y; });
+    case BinaryOp::kGt: return block_of<C, 2>([](C x, C y) { return x > y; });
+    case BinaryOp::kGe: return block_of<C, 2>([](C x, C y) { return x >= y; });
+    case BinaryOp::kAnd: return block_of<C, 2>([](C x, C y) { return (x != 0) & (y != 0); });
+    case BinaryOp::kOr: return block_of<C, 2>([](C x, C y) { return (x != 0) | (y != 0); });
+    case BinaryOp::kXor: return block_of<C, 2>([](C x, C y) { return (x != 0) ^ (y != 0); });
+    default: return nullptr;
+  }
+}
+
+template <class C>
+Block<C, 2> real_block(BinaryOp op) {
+  switch (op) {
+    case BinaryOp::kDiv: return block_of<C, 2>([](C x, C y) { return x / y; });
+    case BinaryOp::kTruncDiv: return block_of<C, 2>([](C x, C y) { return std::trunc(x / y); });
+    case BinaryOp::kFmod: return block_of<C, 2>([](C x, C y) { return std::fmod(x, y); });
+    case BinaryOp::kPow: return block_of<C, 2>([](C x, C y) { return std::pow(x, y); });
+    case BinaryOp::kAtan2: return block_of<C, 2>([](C x, C y) { return std::atan2(x, y); });
+    case BinaryOp::kTanhGrad: return block_of<C, 2>([](C g, C y) { return g * (1 - y * y); });
+    case BinaryOp::kSigmoidGrad: return block_of<C, 2>([](C g, C y) { return g * y * (1 - y); });
+    case BinaryOp::kGeluGrad:  // Phi(x) + x phi(x)
+      return block_of<C, 2>([](C g, C x) {
+        const C phi = C(0.3989422804014327) * fast::exp(C(-0.5) * x * x);
+        return g * (C(0.5) * (1 + fast::erf(x * C(0.7071067811865476))) + x * phi);
+      });
+    case BinaryOp::kGeluTanhGrad:
+      return block_of<C, 2>([](C g, C x) {
+        const C t = fast::tanh(gelu_inner(x));
+        const C slope = C(0.7978845608028654) * (1 + 3 * C(0.044715) * x * x);
+        return g * C(0.5) * (1 + t + x * (1 - t * t) * slope);
+      });
+    case BinaryOp::kSiluGrad:
+      return block_of<C, 2>([](C g, C x) {
+        const C s = 1 / (1 + fast::exp(-x));
+        return g * s * (1 + x * (1 - s));
+      });
+    default: return nullptr;
+  }
+}
+
+template <class C>
+Block<C, 2> integer_block(BinaryOp op) {
+  switch (op) {
+    case BinaryOp::kTruncDiv: return block_of<C, 2>([](C x, C y) { return y == -1 ? -x : x / y; });
+    case BinaryOp::kFmod: return block_of<C, 2>([](C x, C y) { return y == -1 ? 0 : x % y; });
+    case BinaryOp::kPow: return block_of<C, 2>([](C x, C y) { return power(x, y); });
+    case BinaryOp::kBitAnd: return block_of<C, 2>([](C x, C y) { return x & y; });
+    case BinaryOp::kBitOr: return block_of<C, 2>([](C x, C y) { return x | y; });
+    case BinaryOp::kBitXor: return block_of<C, 2>([](C x, C y) { return x ^ y; });
+    default: return nullptr;
+  }
+}
+
+template <class C>
+Block<C, 2> binary_block(BinaryOp op, bool plain) {
+  if (const auto block = arithmetic_block<C>(op, plain)) return block;
+  if (const auto block = comparison_block<C>(op)) return block;
+  if constexpr (std::is_floating_point_v<C>)
+    return real_block<C>(op);
+  else
+    return integer_block<C>(op);
+}
+
+template <class C>
+Block<C, 3> ternary_block(TernaryOp op) {
+  switch (op) {
+    case TernaryOp::kWhere: return block_of<C, 3>([](C x, C y, C z) { return x != 0 ? y : z; });
+    case TernaryOp::kAddcmul: return block_of<C, 3>([](C x, C y, C z, const Params<C>& p) { return x + p.a * y * z; });
+    case TernaryOp::kLerp:
+      return block_of<C, 3>([](C x, C y, C w) { return w < C(0.5) ? x + w * (y - x) : y - (y - x) * (1 - w); });
+    case TernaryOp::kAddcdiv: break;
+  }
+  if constexpr (std::is_floating_point_v<C>)
+    return block_of<C, 3>([](C x, C y, C z, const Params<C>& p) { return x + p.a * (y / z); });
+  else
+    return nullptr;
+}
+
+template <class C>
+C as(double value) noexcept {
+  if constexpr (!std::is_floating_point_v<C>) {
+    constexpr auto kLargest = std::numeric_limits<C>::max();
+    if (value >= 0x1p63) return kLargest;
+    if (value <= -0x1p63) return std::numeric_limits<C>::min();
+  }
+  return static_cast<C>(value);
+}
+
+template <class C, std::size_t N>
+void run(const Tensor& out, const std::array<const Tensor*, N>& in, Block<C, N> block, double a, double b) {
+  require(block != nullptr, "this operation is not implemented for '{}'", in[0]->dtype());
+  map<C, N>(out, in, block, {as<C>(a), as<C>(b)});
+}
+
+void refuse_zero_divisor(BinaryOp op, const Tensor& y, DType compute) {
+  const bool divides =
+      op == BinaryOp::kFloorDiv || op == BinaryOp::kTruncDiv || op == BinaryOp::kRemainder || op == BinaryOp::kFmod;
+  if (!divides || is_floating_point(compute) || y.is_meta()) return;
+  bool zero = false;
+  const Load<std::int64_t> load = loader<std::int64_t>(y.dtype());
+  Loop<1>(y.shape(), {&y}, {y.strides()})
+      .run(
+          [&](const Run<1>& run) {
+            for (std::int64_t i = 0; i < run.count; ++i) {
+              std::int64_t value = 0;
+              load(&value, run.data[0] + i * run.stride[0], 0, 1);
+              zero |= value == 0;
+            }
+          },
+          false);
+  require(!zero, "ZeroDivisionError");
 }
 
 }  // namespace
 
-std::string_view name_of(BinaryOp op) noexcept {
-  switch (op) {
-    case BinaryOp::kAdd: return "add";
-    case BinaryOp::kSub: return "sub";
-    case BinaryOp::kMul: return "mul";
-    case BinaryOp::kDiv: return "div";
-  }
-  return "?";
+void unary(UnaryOp op, const Tensor& out, const Tensor& x, DType compute, double a, double b) {
+  with_compute(compute, [&]<class C>(C) { run<C, 1>(out, {&x}, unary_block<C>(op), a, b); });
 }
 
-Tensor binary(BinaryOp op, const Tensor& a, const Tensor& b) {
-  Tensor out = empty_for(name_of(op), a, b, a.dtype());
-  dispatch_binary(op, out, a, b, 1.0);
-  return out;
+void binary(BinaryOp op, const Tensor& out, const Tensor& x, const Tensor& y, DType compute, double a) {
+  refuse_zero_divisor(op, y, compute);
+  with_compute(compute, [&]<class C>(C) { run<C, 2>(out, {&x, &y}, binary_block<C>(op, a == 1.0), a, 0.0); });
 }
 
-void binary_into(BinaryOp op, const Tensor& out, const Tensor& b, double alpha) {
-  if (broadcast_shape(name_of(op), out.shape(), b.shape()) != out.shape())
-    throw ConfigError(fmt::format("in-place {}: shape {} does not broadcast to {}.", name_of(op), b.shape().str(),
-                                  out.shape().str()));
-  dispatch_binary(op, out, out, b, alpha);
-}
-
-Tensor compare(CompareOp op, const Tensor& a, const Tensor& b) {
-  check_same_dtype("compare", a, b);
-  Tensor out = empty_for("compare", a, b, DType::kBool);
-  with_number("compare", a.dtype(), [&]<class T>(T) {
-    const Loop<3> loop = loop_over(out, a, b);
-    const auto each = [&](auto f) { loop.run([f](const Run<3>& run) { map2<bool, T>(run, f); }); };
-    switch (op) {
-      case CompareOp::kEq: return each(std::equal_to<T>());
-      case CompareOp::kLt: return each(std::less<T>());
-      case CompareOp::kGt: return each(std::greater<T>());
-    }
-  });
-  return out;
-}
-
-Tensor unary(UnaryOp op, const Tensor& x) {
-  Tensor out = Tensor::empty_like(x);
-  const Loop<2> loop(x.shape(), {&out, &x}, {out.strides(), x.strides()});
-  with_float("unary", x.dtype(), [&]<class T>(T) {
-    const auto each = [&](auto f) { loop.run([f](const Run<2>& run) { map1<T>(run, f); }); };
-    switch (op) {
-      case UnaryOp::kRelu: return each([](T v) { return v < T{0} ? T{0} : v; });  // NaN stays
-      case UnaryOp::kExp: return each([](T v) { return std::exp(v); });
-      case UnaryOp::kLog: return each([](T v) { return std::log(v); });
-      case UnaryOp::kReciprocal: return each([](T v) { return T{1} / v; });
-    }
-  });
-  return out;
-}
-
-void affine(const Tensor& out, const Tensor& x, double scale, double shift) {
-  const Loop<2> loop(x.shape(), {&out, &x}, {out.strides(), x.strides()});
-  with_number("affine", x.dtype(), [&]<class T>(T) {
-    const T s = static_cast<T>(scale);
-    const T t = static_cast<T>(shift);
-    if (static_cast<double>(s) != scale && !std::is_floating_point_v<T>)
-      throw ConfigError(
-          fmt::format("a factor of {} needs a floating-point tensor, this one is {}.", scale, to_string(x.dtype())));
-    loop.run([=](const Run<2>& run) { map1<T>(run, [=](T v) { return static_cast<T>(v * s + t); }); });
-  });
-}
-
-Tensor relu_backward(const Tensor& grad, const Tensor& y) {
-  Tensor out = Tensor::empty_like(y);
-  const Loop<3> loop(y.shape(), {&out, &grad, &y}, {out.strides(), grad.strides(), y.strides()});
-  with_float("relu", y.dtype(), [&]<class T>(T) {
-    loop.run([](const Run<3>& run) { map2<T, T>(run, [](T g, T v) { return v > T{0} ? g : T{0}; }); });
-  });
-  return out;
+void ternary(TernaryOp op, const Tensor& out, const Tensor& x, const Tensor& y, const Tensor& z, DType compute,
+             double a) {
+  with_compute(compute, [&]<class C>(C) { run<C, 3>(out, {&x, &y, &z}, ternary_block<C>(op), a, 0.0); });
 }
 
 }  // namespace infeed::kernels

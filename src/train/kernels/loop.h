@@ -40,6 +40,9 @@ class Loop {
   /// Calls body(Run<N>) until all elements were visited once; on several threads if `parallel` and worth it.
   template <class Body>
   void run(Body&& body, bool parallel = true) const {
+    for (const std::byte* base : base_) {
+      if (base == nullptr) return;  // meta: shapes only
+    }
     if (numel_ == 0) return;
     parallel_for(numel_, parallel ? kGrain : numel_,
                  [&](std::int64_t first, std::int64_t last) { visit(first, last, body); });

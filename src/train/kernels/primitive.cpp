@@ -21,11 +21,25 @@ dnnl::stream& cpu_stream() {
 
 dnnl::memory::dims to_dims(const Dims& dims) { return {dims.begin(), dims.end()}; }
 
-dnnl::memory::desc describe(const Shape& shape, const Strides& strides) {
-  return {to_dims(shape), dnnl::memory::data_type::f32, to_dims(strides)};
+dnnl::memory::data_type to_dnnl(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32: return dnnl::memory::data_type::f32;
+    case DType::kBFloat16: return dnnl::memory::data_type::bf16;
+    case DType::kInt32: return dnnl::memory::data_type::s32;
+    default: throw RuntimeError(fmt::format("no kernel for dtype {}", to_string(dtype)));
+  }
 }
 
-dnnl::memory::desc describe(const Tensor& tensor) { return describe(tensor.shape(), tensor.strides()); }
+bool has_bfloat16() noexcept {
+  static const bool has = __builtin_cpu_supports("avx512bw") != 0;
+  return has;
+}
+
+dnnl::memory::desc describe(const Shape& shape, const Strides& strides, DType dtype) {
+  return {to_dims(shape), to_dnnl(dtype), to_dims(strides)};
+}
+
+dnnl::memory::desc describe(const Tensor& tensor) { return describe(tensor.shape(), tensor.strides(), tensor.dtype()); }
 
 Primitive::Primitive(const dnnl::primitive& primitive, std::initializer_list<Argument> arguments,
                      const dnnl::memory::desc& scratchpad)
@@ -62,8 +76,8 @@ void Primitive::run(std::initializer_list<Value> values) {
 }
 
 void throw_refusal(const dnnl::error& error) {
-  throw ConfigError(fmt::format("oneDNN {}.{}.{} cannot do this operation for these shapes: {}.", dnnl_version()->major,
-                                dnnl_version()->minor, dnnl_version()->patch, error.what()));
+  throw RuntimeError(fmt::format("oneDNN {}.{}.{} cannot do this operation for these shapes: {}.",
+                                 dnnl_version()->major, dnnl_version()->minor, dnnl_version()->patch, error.what()));
 }
 
 Relayout::Relayout(const dnnl::memory::desc& from, const dnnl::memory::desc& to) : bytes_(to.get_size()) {
@@ -76,7 +90,7 @@ Relayout::Relayout(const dnnl::memory::desc& from, const dnnl::memory::desc& to)
 bool reorder(const Tensor& out, const Tensor& in) {
   constexpr std::int64_t kWorthwhile = 4096;  // elements; below, a loop is as fast
   const bool fits = out.dtype() == DType::kFloat32 && in.dtype() == DType::kFloat32 && out.shape() == in.shape() &&
-                    out.strides() != in.strides() && out.ndim() <= 6 && out.numel() >= kWorthwhile;
+                    out.strides() != in.strides() && out.ndim() <= 6 && !out.is_meta() && out.numel() >= kWorthwhile;
   if (!fits) return false;
   for (const std::int64_t stride : in.strides()) {
     if (stride == 0) return false;  // repeated elements: not a layout that oneDNN knows

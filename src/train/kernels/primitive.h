@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "infeed/train/tensor/error.h"
 #include "train/kernels/dnnl_api.h"
 
 namespace infeed::kernels {
@@ -88,7 +89,7 @@ class Relayout {
   std::size_t bytes_;
 };
 
-/// Throws ConfigError: oneDNN has no such primitive.
+/// Throws RuntimeError: oneDNN has no such primitive.
 [[noreturn]] void throw_refusal(const dnnl::error& error);
 
 /// The kept primitives of one operation on one thread. Emptied when kCapacity shapes were seen: bounded, and cheap to

@@ -1,13 +1,11 @@
 #include "train/kernels/reduce.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
 #include <vector>
 
-#include "infeed/base/error.h"
+#include "train/kernels/convert.h"
 #include "train/kernels/copy.h"
 #include "train/kernels/loop.h"
 #include "train/tensor/impl.h"
@@ -122,65 +120,128 @@ Tensor permuted(const Tensor& x, const Dims& order) {
   return alias(x, 0, shape, strides);
 }
 
-// Integers and bool are summed as int64.
+// The type in which it is summed.
 Tensor to_summable(const Tensor& x) {
-  if (x.dtype() == DType::kFloat32 || x.dtype() == DType::kFloat64 || x.dtype() == DType::kInt64) return x.detach();
-  if (x.dtype() == DType::kFloat16 || x.dtype() == DType::kBFloat16)
-    throw ConfigError(
-        fmt::format("sum: dtype {} is not supported, convert with to(DType::kFloat32).", to_string(x.dtype())));
-  return x.detach().to(DType::kInt64);
+  const DType dtype = x.dtype() == DType::kFloat64   ? DType::kFloat64
+                      : is_floating_point(x.dtype()) ? DType::kFloat32
+                                                     : DType::kInt64;
+  return x.detach().to(dtype);
 }
 
+Shape kept_shape(const Tensor& x, const Dims& dims) {
+  Shape shape = x.shape();
+  for (const std::int64_t dim : dims) shape[static_cast<int>(dim)] = 1;
+  return shape;
+}
+
+// x as dense rows [kept, reduced] of its type of computation.
+Tensor rows_of(const Tensor& x, const Dims& dims) {
+  Dims order;
+  for (const bool reduced : {false, true}) {
+    for (int dim = 0; dim < x.ndim(); ++dim) {
+      if (contains(dims, dim) == reduced) order.push_back(dim);
+    }
+  }
+  return permuted(to_summable(x), order).contiguous();
+}
+
+template <class T>
+T extreme_of(const T* row, std::int64_t n, bool largest) {
+  T best = row[0];
+  for (std::int64_t i = 1; i < n; ++i) {
+    const bool better = is_nan(row[i]) || (largest ? row[i] > best : row[i] < best);
+    if (better && !is_nan(best)) best = row[i];
+  }
+  return best;
+}
+
+template <class T>
+T reduce_row(ReduceOp op, const T* row, std::int64_t n) {
+  T result = op == ReduceOp::kProd || op == ReduceOp::kAll ? 1 : 0;
+  switch (op) {
+    case ReduceOp::kProd:
+      for (std::int64_t i = 0; i < n; ++i) result *= row[i];
+      return result;
+    case ReduceOp::kMax: return extreme_of(row, n, true);
+    case ReduceOp::kMin: return extreme_of(row, n, false);
+    case ReduceOp::kAny: return std::any_of(row, row + n, [](T v) { return v != 0; });
+    case ReduceOp::kAll: return std::all_of(row, row + n, [](T v) { return v != 0; });
+  }
+  return result;
+}
+
+// Calls f(row number) for each of `rows` of `n` elements, on several threads.
 template <class F>
-void with_summable(DType dtype, F&& f) {
-  if (dtype == DType::kFloat32) return f(float{});
-  if (dtype == DType::kFloat64) return f(double{});
-  return f(std::int64_t{});
+void each_row(std::int64_t rows, std::int64_t n, F&& f) {
+  parallel_for(rows, std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(n, 1)), [&](auto first, auto last) {
+    for (auto row = first; row < last; ++row) f(row);
+  });
 }
 
 }  // namespace
 
 Tensor sum_keepdim(const Tensor& x, const Dims& dims) {
   const Tensor values = to_summable(x);
-  Shape shape = x.shape();
-  for (const std::int64_t dim : dims) shape[static_cast<int>(dim)] = 1;
-  Tensor out = Tensor::empty(shape, values.dtype());
+  Tensor out = Tensor::empty(kept_shape(x, dims), values.options());
+  if (x.is_meta()) return out;
   const Plan plan = plan_for(values, dims);
   Tensor source = permuted(values, plan.order);
   // A dense tensor summed as a whole needs no order.
   const bool whole = plan.kept == 1 && is_dense(values.shape(), values.strides());
   if (!whole) source = source.contiguous();
-  with_summable(values.dtype(), [&]<class T>(T) {
+  with_compute(values.dtype(), [&]<class T>(T) {
     plan.kept_last && !whole ? sum_outer(out.data<T>(), source.data<T>(), plan.reduced, plan.kept)
                              : sum_inner(out.data<T>(), source.data<T>(), plan.kept, plan.reduced);
   });
   return out;
 }
 
-std::int64_t argmax_all(const Tensor& x) { return argmax(x.detach().reshape({x.numel()}), 0).item<std::int64_t>(); }
-
-Tensor argmax(const Tensor& x, int dim) {
-  const std::int64_t n = x.shape()[dim];
-  if (n == 0) throw ConfigError(fmt::format("argmax: dimension {} of shape {} is empty.", dim, x.shape().str()));
-  const Tensor rows = x.detach().transpose(dim, -1).contiguous();
-  Tensor out = Tensor::empty(Shape(rows.shape().span().first(static_cast<std::size_t>(x.ndim() - 1))), DType::kInt64);
-  with_summable(x.dtype(), [&]<class T>(T) {
-    const T* values = rows.data<T>();
-    auto* index = out.data<std::int64_t>();
-    parallel_for(out.numel(), std::max<std::int64_t>(1, kGrain / n), [=](auto first, auto last) {
-      const auto less = [](T a, T b) { return a < b || (is_nan(b) && !is_nan(a)); };
-      for (auto row = first; row < last; ++row)
-        index[row] = std::max_element(values + row * n, values + (row + 1) * n, less) - (values + row * n);
+Tensor reduce_keepdim(ReduceOp op, const Tensor& x, const Dims& dims, DType dtype) {
+  const Tensor rows = rows_of(x, dims);
+  Tensor out = Tensor::empty(kept_shape(x, dims), rows.options());
+  if (x.is_meta() || out.numel() == 0) return out.to(dtype);
+  const std::int64_t n = x.numel() / out.numel();
+  with_compute(rows.dtype(), [&]<class T>(T) {
+    each_row(out.numel(), n, [&, to = out.data<T>(), from = rows.data<T>()](std::int64_t row) {
+      to[row] = reduce_row(op, from + row * n, n);
     });
   });
-  // transpose(dim, last) put the last dimension at `dim`: move it back behind the others.
-  if (dim == x.ndim() - 1) return out;
-  Dims order;
-  for (int i = 0; i < x.ndim() - 1; ++i) {
-    if (i != dim) order.push_back(i);
-  }
-  order.push_back(dim);
-  return out.permute(order).contiguous();
+  return out.to(dtype);
+}
+
+Tensor arg_extreme(const Tensor& x, int dim, bool largest) {
+  const Dims dims = x.ndim() == 0 ? Dims() : Dims{dim};
+  Tensor out = Tensor::empty(kept_shape(x, dims), TensorOptions(DType::kInt64, x.device()));
+  if (x.is_meta() || out.numel() == 0) return out;
+  const Tensor rows = rows_of(x, dims);
+  const std::int64_t n = x.numel() / out.numel();
+  with_compute(rows.dtype(), [&]<class T>(T) {
+    each_row(out.numel(), n, [&, to = out.data<std::int64_t>(), from = rows.data<T>()](std::int64_t row) {
+      const T* const values = from + row * n;
+      std::int64_t best = 0;
+      for (std::int64_t i = 1; i < n && !is_nan(values[best]); ++i) {
+        if (is_nan(values[i]) || (largest ? values[i] > values[best] : values[i] < values[best])) best = i;
+      }
+      to[row] = best;
+    });
+  });
+  return out;
+}
+
+void cumsum(const Tensor& out, const Tensor& x, int dim) {
+  if (x.is_meta() || x.numel() == 0) return;
+  if (x.ndim() == 0) return copy(out, x);
+  const Tensor lines = to_summable(x).transpose(dim, -1).contiguous();
+  const Tensor sums = Tensor::empty(lines.shape(), lines.options());
+  const std::int64_t n = lines.size(-1);
+  with_compute(lines.dtype(), [&]<class T>(T) {
+    each_row(lines.numel() / n, n, [&, to = sums.data<T>(), from = lines.data<T>()](std::int64_t row) {
+      Sum<T> total = 0;
+      for (std::int64_t i = row * n; i < (row + 1) * n; ++i)
+        to[i] = static_cast<T>(total += static_cast<Sum<T>>(from[i]));
+    });
+  });
+  copy(out, sums.transpose(dim, -1));
 }
 
 }  // namespace infeed::kernels

@@ -1,10 +1,8 @@
 #include "train/tensor/geometry.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "infeed/base/error.h"
+#include "train/tensor/check.h"
 #include "train/tensor/impl.h"
 
 namespace infeed {
@@ -37,41 +35,53 @@ std::optional<Strides> view_strides(const Shape& old_shape, const Strides& old_s
   return strides;
 }
 
-Shape resolve_shape(std::string_view op, const Shape& old_shape, const Shape& shape) {
+Shape resolve_shape(const Shape& old_shape, const Shape& shape) {
   Shape resolved = shape;
   std::int64_t known = 1;
   int unknown = -1;
   for (int dim = 0; dim < shape.ndim(); ++dim) {
     if (shape[dim] != -1) {
+      require(shape[dim] >= 0, "invalid shape dimension {}", shape[dim]);
       known *= shape[dim];
-    } else if (unknown == -1) {
-      unknown = dim;
     } else {
-      throw ConfigError(fmt::format("{}: more than one size of {} is -1.", op, shape.str()));
+      require(unknown == -1, "only one dimension can be inferred");
+      unknown = dim;
     }
   }
   const std::int64_t numel = old_shape.numel();
+  require(
+      unknown == -1 || known != 0 || numel != 0,
+      "cannot reshape tensor of 0 elements into shape {} because the unspecified dimension size -1 can be any value "
+      "and is ambiguous",
+      shape);
   if (unknown != -1 && known > 0 && numel % known == 0) resolved[unknown] = numel / known;
-  if (std::any_of(resolved.begin(), resolved.end(), [](auto size) { return size < 0; }) || resolved.numel() != numel)
-    throw ConfigError(fmt::format("{}: a tensor of shape {} has {} elements and cannot become {}.", op, old_shape.str(),
-                                  numel, shape.str()));
+  require((unknown == -1 || resolved[unknown] != -1) && resolved.numel() == numel,
+          "shape '{}' is invalid for input of size {}", shape, numel);
   return resolved;
 }
 
-Shape broadcast_shape(std::string_view op, const Shape& a, const Shape& b) {
+Shape broadcast_shape(const Shape& a, const Shape& b) {
   if (a == b) return a;
   const int ndim = std::max(a.ndim(), b.ndim());
   Shape result = a.ndim() == ndim ? a : b;
   for (int i = 1; i <= ndim; ++i) {
     const std::int64_t size_a = i <= a.ndim() ? a[a.ndim() - i] : 1;
     const std::int64_t size_b = i <= b.ndim() ? b[b.ndim() - i] : 1;
-    if (size_a != size_b && size_a != 1 && size_b != 1)
-      throw ConfigError(
-          fmt::format("{}: shapes {} and {} do not broadcast: {} and {} differ in dimension {} from the end.", op,
-                      a.str(), b.str(), size_a, size_b, i));
+    require(size_a == size_b || size_a == 1 || size_b == 1,
+            "The size of tensor a ({}) must match the size of tensor b ({}) at non-singleton dimension {}", size_a,
+            size_b, ndim - i);
     result[ndim - i] = size_a == 1 ? size_b : size_a;
   }
   return result;
+}
+
+bool is_expandable_to(const Shape& shape, const Shape& target) noexcept {
+  if (shape.ndim() > target.ndim()) return false;
+  for (int i = 1; i <= shape.ndim(); ++i) {
+    const std::int64_t size = shape[shape.ndim() - i];
+    if (size != target[target.ndim() - i] && size != 1) return false;
+  }
+  return true;
 }
 
 Strides broadcast_strides(const Shape& shape, const Strides& strides, const Shape& target) {

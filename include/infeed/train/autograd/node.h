@@ -2,9 +2,11 @@
 /// One recorded operation: how gradients of its outputs become gradients of its inputs.
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,65 +23,113 @@ struct Edge {
   int output_nr = 0;  ///< which output of `node` the input was
 };
 
-/// A tensor that backward() needs, outside the graph (so that no cycle arises), with its version.
+/// A tensor that backward() needs, with its version. An input is kept itself; an output outside the graph, so that no
+/// cycle arises, and put back into it when it is read under create_graph.
 class INFEED_API SavedTensor {
  public:
   SavedTensor() = default;
-  explicit SavedTensor(const Tensor& tensor);
-  /// Throws ConfigError if the tensor was written in place since, or was freed by an earlier backward().
-  [[nodiscard]] const Tensor& get(std::string_view node_name) const;
+  /// `output_nr`: which output of the saving node it is; -1 for an input.
+  SavedTensor(const Tensor& tensor, int output_nr);
+  /// Throws RuntimeError if the tensor was written in place since, or was freed by an earlier backward().
+  [[nodiscard]] Tensor unpack(const Node& owner) const;
   void release() noexcept { *this = SavedTensor(); }
 
  private:
   Tensor tensor_;
   std::uint32_t version_ = 0;
+  int output_nr_ = -1;
   bool saved_undefined_ = false;
 };
 
+/// What a gradient of one output must look like.
+struct OutputInfo {
+  Shape shape;
+  DType dtype = DType::kFloat32;
+  DeviceId device;
+};
+
+/// Called after a node ran, with the gradients it sends and those it got; may replace what it sends.
+using NodeHook = std::function<void(std::span<Tensor> grad_inputs, std::span<const Tensor> grad_outputs)>;
+/// Called before a node runs; may replace what it gets.
+using NodePreHook = std::function<void(std::span<Tensor> grad_outputs)>;
+
 /// A vertex of the graph. Made by an operation, owned by the tensors that it made and by the nodes after it.
 ///
-///   loss --grad_fn--> Node(mean) --next--> Node(mul) --next--> AccumulateGrad --> leaf.grad
+///   loss --grad_fn--> MeanBackward0 --next--> MulBackward0 --next--> AccumulateGrad --> leaf.grad
 ///
 /// Numbers grow with creation, so a node's is always greater than those of the nodes it leads to: backward() visits
 /// in falling order, which is a topological order. Threads: built by one thread; backward() by one at a time.
-class INFEED_API Node {
+class INFEED_API Node : public std::enable_shared_from_this<Node> {
  public:
-  explicit Node(std::string_view name, int num_outputs = 1);
-  virtual ~Node();  ///< frees long chains without recursion
+  explicit Node(std::string_view name);  ///< a literal; a subclass with another one overrides name()
+  virtual ~Node();                       ///< frees long chains without recursion
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
   /// `grad_outputs`: one per output, undefined where nothing flowed. Sets `grad_inputs`, one per edge, where
-  /// needs_input_grad says so; leaving one undefined means zero. Runs with grad mode off.
+  /// needs_input_grad says so; leaving one undefined means zero. Broadcast gradients are summed to the input's shape
+  /// and converted to its dtype by the caller. Grad mode is on only under create_graph.
   virtual void backward(std::span<Tensor> grad_outputs, std::span<Tensor> grad_inputs) = 0;
+  [[nodiscard]] virtual std::string_view name() const noexcept { return name_; }
+  /// Frees what was saved; a later backward() through this node is an error if it saved anything.
+  virtual void release() noexcept;
+  /// The leaf of an AccumulateGrad; undefined for others.
+  [[nodiscard]] virtual Tensor variable() const { return {}; }
 
-  void save(std::initializer_list<Tensor> tensors);
-  [[nodiscard]] const Tensor& saved(int i) const { return saved_[static_cast<std::size_t>(i)].get(name_); }
-  /// Frees what was saved; a later backward() through this node is an error.
-  void release() noexcept;
+  /// Keeps `tensors`; those among `outputs` as outputs.
+  void save(std::initializer_list<Tensor> tensors, std::span<const Tensor> outputs = {});
+  [[nodiscard]] Tensor saved(int i) const { return saved_[static_cast<std::size_t>(i)].unpack(*this); }
+  [[nodiscard]] int num_saved() const noexcept { return static_cast<int>(saved_.size()); }
 
   [[nodiscard]] bool needs_input_grad(int i) const noexcept {
     return next_[static_cast<std::size_t>(i)].node != nullptr;
   }
-  [[nodiscard]] std::string_view name() const noexcept { return name_; }
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
-  [[nodiscard]] int num_outputs() const noexcept { return num_outputs_; }
   [[nodiscard]] const std::vector<Edge>& next() const noexcept { return next_; }
-  /// Also gives the node its number.
-  void set_next(std::vector<Edge> edges) noexcept;
+  [[nodiscard]] int num_outputs() const noexcept { return static_cast<int>(outputs_.size()); }
+  [[nodiscard]] const OutputInfo& output(int i) const { return outputs_[static_cast<std::size_t>(i)]; }
+
+  /// Puts this node behind `inputs`; gives it its number. Undefined inputs have an edge to nowhere.
+  void set_inputs(std::span<const Tensor> inputs);
+  void set_next(std::vector<Edge> edges);
+  /// Makes `output` a result of this node, which then requires_grad.
+  void add_output(const Tensor& output);
+  /// The same without a tensor (for outputs that nothing will differentiate).
+  void add_output(const OutputInfo& info) { outputs_.push_back(info); }
+
+  HookHandle register_tensor_hook(int output_nr, TensorHook hook);
+  void retain_grad(int output_nr, std::weak_ptr<TensorImpl> tensor);
+  /// Hooks of a whole node, in order; the number removes one again.
+  std::uint64_t register_hook(NodeHook hook);
+  std::uint64_t register_prehook(NodePreHook hook);
+  void remove_hook(std::uint64_t id);
+
+  /// Where the forward call was made; empty unless it was recorded in anomaly mode.
+  [[nodiscard]] const std::string& trace() const;
 
  private:
-  std::string_view name_;  // a literal
-  int num_outputs_;
-  std::uint64_t number_;
+  friend class Backward;
+  struct Extras;
+  Extras& extras();
+
+  std::string_view name_;
+  std::uint64_t number_ = 0;
   std::vector<Edge> next_;
+  std::vector<OutputInfo> outputs_;
   std::vector<SavedTensor> saved_;
+  std::unique_ptr<Extras> extras_;
 };
 
 /// True where an operation on these must record a node.
-[[nodiscard]] INFEED_API bool needs_graph(std::initializer_list<Tensor> inputs);
+[[nodiscard]] INFEED_API bool needs_graph(std::span<const Tensor> inputs) noexcept;
+[[nodiscard]] inline bool needs_graph(std::initializer_list<Tensor> inputs) noexcept {
+  return needs_graph(std::span(inputs.begin(), inputs.size()));
+}
 
-/// Puts `node` between `inputs` and `output`, which then requires_grad.
+/// Puts `node` between `inputs` and `output`.
 INFEED_API void connect(const std::shared_ptr<Node>& node, std::initializer_list<Tensor> inputs, const Tensor& output);
+
+/// Where the gradient of `tensor` goes: its grad_fn, or a leaf's accumulator, made on first use.
+[[nodiscard]] INFEED_API Edge gradient_edge(const Tensor& tensor);
 
 }  // namespace infeed

@@ -1,35 +1,35 @@
 #pragma once
-/// Random tensors: Philox streams, one per draw.
+/// Random numbers for tensors: PyTorch's CPU streams.
 
 #include <cstdint>
+#include <optional>
 
 #include "infeed/base/export.h"
 #include "infeed/base/rng.h"
 
 namespace infeed {
 
-/// Hands out one Philox stream per random tensor, keyed by (seed, 0, number of the draw): a model made by the same
-/// sequence of layers gets the same values on any machine and with any number of threads. Threads: one owner.
+/// PyTorch's CPU generator with the normal numbers it keeps for later. Threads: one owner at a time.
 class INFEED_API Generator {
  public:
-  explicit Generator(std::uint64_t seed = 0) noexcept : seed_(seed) {}
-  void manual_seed(std::uint64_t seed) noexcept {
-    seed_ = seed;
-    draws_ = 0;
-  }
-  [[nodiscard]] std::uint64_t initial_seed() const noexcept { return seed_; }
-  /// The stream of the next draw.
-  [[nodiscard]] Philox next_stream() noexcept { return Philox(seed_, 0, draws_++); }
+  Generator() = default;
+  explicit Generator(std::uint64_t seed) : engine_(seed) {}
+  void manual_seed(std::uint64_t seed) { *this = Generator(seed); }
+  [[nodiscard]] std::uint64_t initial_seed() const noexcept { return engine_.initial_seed(); }
+  [[nodiscard]] TorchGenerator& engine() noexcept { return engine_; }
+
+  /// Standard normal as short tensors draw it: every second one was made by the draw before.
+  double normal();
 
  private:
-  std::uint64_t seed_;
-  std::uint64_t draws_ = 0;
+  TorchGenerator engine_;
+  std::optional<double> next_normal_;
 };
 
-/// The calling thread's generator, which layers and factories use unless given another. Seed 0 at first.
+/// The program's generator, which layers and factories use unless given another.
 [[nodiscard]] INFEED_API Generator& default_generator() noexcept;
 
-/// Seeds default_generator() of the calling thread.
-INFEED_API void manual_seed(std::uint64_t seed) noexcept;
+/// Seeds default_generator().
+INFEED_API void manual_seed(std::uint64_t seed);
 
 }  // namespace infeed

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "infeed/base/array_view.h"
 #include "infeed/base/export.h"
 #include "infeed/train/tensor/allocator.h"
 
@@ -17,12 +18,15 @@ class INFEED_API Storage {
  public:
   /// A block of `allocator`, contents undefined.
   Storage(std::size_t bytes, Allocator& allocator);
+  /// Of a device without memory (meta): data() is null.
+  Storage(std::size_t bytes, DeviceId device) : data_(nullptr), bytes_(bytes), device_(device) {}
   /// Foreign memory, valid while `owner` lives (a loader's batch, a mapped file).
   Storage(std::byte* data, std::size_t bytes, std::shared_ptr<void> owner);
   ~Storage();
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
+  [[nodiscard]] DeviceId device() const noexcept { return device_; }
   [[nodiscard]] std::byte* data() const noexcept { return data_; }
   [[nodiscard]] std::size_t nbytes() const noexcept { return bytes_; }
 
@@ -33,6 +37,7 @@ class INFEED_API Storage {
  private:
   std::byte* data_;
   std::size_t bytes_;
+  DeviceId device_;
   Allocator* allocator_ = nullptr;
   std::shared_ptr<void> owner_;
   std::atomic<std::uint32_t> version_{0};

@@ -1,0 +1,28 @@
+#pragma once
+/// New tensors for the results of elementwise operations.
+
+#include <optional>
+
+#include "infeed/train/tensor/tensor.h"
+#include "train/kernels/elementwise.h"
+#include "train/tensor/geometry.h"
+#include "train/tensor/impl.h"
+
+namespace infeed {
+
+/// The device of both, where a CPU tensor without dimensions fits any. Throws RuntimeError.
+[[nodiscard]] DeviceId common_device(const Tensor& a, const Tensor& b);
+
+/// Shape by broadcasting; layout of whichever operand already has that shape.
+[[nodiscard]] Tensor empty_result(const Tensor& a, const Tensor& b, DType dtype);
+
+/// `dtype`, or the default one instead of an integer.
+[[nodiscard]] DType real_dtype(DType dtype);
+
+[[nodiscard]] Tensor unary_result(kernels::UnaryOp op, const Tensor& x, DType dtype, double a = 0.0, double b = 0.0);
+
+/// Computed as `compute`, stored as `stored` or the same.
+[[nodiscard]] Tensor binary_result(kernels::BinaryOp op, const Tensor& a, const Tensor& b, DType compute,
+                                   std::optional<DType> stored = {}, double alpha = 1.0);
+
+}  // namespace infeed

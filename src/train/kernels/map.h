@@ -1,0 +1,93 @@
+#pragma once
+/// The one elementwise loop.
+
+#include <array>
+#include <type_traits>
+#include <utility>
+
+#include "train/kernels/convert.h"
+#include "train/kernels/loop.h"
+#include "train/tensor/geometry.h"
+
+namespace infeed::kernels {
+
+/// Numbers of an operation, in the type it is computed in.
+template <class C>
+struct Params {
+  C a, b;
+};
+
+/// out[i] = f(in[0][i], ...) for dense arrays.
+template <class C, std::size_t N>
+using Block = void (*)(C* out, const std::array<const C*, N>& in, std::int64_t n, const Params<C>& params);
+
+/// The block of a function without state, which takes N values and, if it wants them, the parameters.
+template <class C, std::size_t N, class F>
+Block<C, N> block_of(F) {
+  return [](C* out, const std::array<const C*, N>& in, std::int64_t n, const Params<C>& params) {
+    [&]<std::size_t... K>(std::index_sequence<K...>) {
+      const std::array<const C*, N> from = in;
+      const Params<C> p = params;
+#pragma GCC ivdep
+      for (std::int64_t i = 0; i < n; ++i) {
+        if constexpr (std::is_invocable_v<F, decltype(from[K][i])..., const Params<C>&>)
+          out[i] = static_cast<C>(F{}(from[K][i]..., p));
+        else
+          out[i] = static_cast<C>(F{}(from[K][i]...));
+      }
+    }
+    (std::make_index_sequence<N>());
+  };
+}
+
+inline constexpr std::int64_t kBlock = 512;  // elements through buffers on the stack at a time
+
+/// Runs `block` over `out` and the inputs broadcast to it.
+template <class C, std::size_t N>
+void map(const Tensor& out, const std::array<const Tensor*, N>& in, Block<C, N> block, const Params<C>& params) {
+  constexpr int kAll = static_cast<int>(N) + 1;
+  std::array<const Tensor*, N + 1> tensors{&out};
+  std::array<Strides, N + 1> strides{out.strides()};
+  std::array<Load<C>, N> load{};
+  for (std::size_t k = 0; k < N; ++k) {
+    tensors[k + 1] = in[k];
+    strides[k + 1] = broadcast_strides(in[k]->shape(), in[k]->strides(), out.shape());
+    if (in[k]->dtype() != dtype_of<C>) load[k] = loader<C>(in[k]->dtype());
+  }
+  const Store<C> store = out.dtype() == dtype_of<C> ? nullptr : storer<C>(out.dtype());
+  constexpr std::int64_t kDense = sizeof(C);
+  Loop<kAll>(out.shape(), tensors, strides).run([&](const Run<kAll>& run) {
+    const bool out_direct = store == nullptr && run.stride[0] == kDense;
+    std::array<bool, N> direct;
+    bool all_direct = out_direct;
+    for (std::size_t k = 0; k < N; ++k) all_direct &= direct[k] = load[k] == nullptr && run.stride[k + 1] == kDense;
+    std::array<const C*, N> from;
+    for (std::size_t k = 0; k < N; ++k) from[k] = reinterpret_cast<const C*>(run.data[k + 1]);
+    if (all_direct) return block(reinterpret_cast<C*>(run.data[0]), from, run.count, params);
+
+    alignas(64) C buffers[N + 1][kBlock];
+    const auto read = [&](std::size_t k, std::int64_t first, std::int64_t n) {
+      (load[k] != nullptr ? load[k] : loader<C>(dtype_of<C>))(buffers[k], run.data[k + 1] + first * run.stride[k + 1],
+                                                              run.stride[k + 1], n);
+    };
+    for (std::size_t k = 0; k < N; ++k) {
+      if (!direct[k]) from[k] = buffers[k];
+      if (run.stride[k + 1] == 0) read(k, 0, std::min(kBlock, run.count));  // a repeated value: once
+    }
+    for (std::int64_t first = 0; first < run.count; first += kBlock) {
+      const std::int64_t n = std::min(kBlock, run.count - first);
+      for (std::size_t k = 0; k < N; ++k) {
+        if (direct[k])
+          from[k] = reinterpret_cast<const C*>(run.data[k + 1]) + first;
+        else if (run.stride[k + 1] != 0)
+          read(k, first, n);
+      }
+      block(out_direct ? reinterpret_cast<C*>(run.data[0]) + first : buffers[N], from, n, params);
+      if (!out_direct)
+        (store != nullptr ? store : storer<C>(dtype_of<C>))(run.data[0] + first * run.stride[0], run.stride[0],
+                                                            buffers[N], n);
+    }
+  });
+}
+
+}  // namespace infeed::kernels
