@@ -16,6 +16,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/huge_pages.h"
 #include "infeed/base/error.h"
 #include "memory/limits.h"
 
@@ -121,6 +122,7 @@ struct MappableFile {
 ipc::mapped_region map_shared(const Memfd& memfd, std::size_t bytes) {
   ipc::mapped_region region(MappableFile{memfd.fd()}, ipc::read_write, 0, bytes);
   madvise(region.get_address(), bytes, MADV_DONTDUMP);  // a core dump would commit every hole
+  advise_huge_pages(region.get_address(), bytes);       // heeded where shmem_enabled is "advise" or more
   return region;
 }
 
