@@ -109,8 +109,7 @@ void add(const std::string& scene, CpuLevel level, DType dtype, ImageLayout layo
 
 int main(int argc, char** argv) {
   benchmark::RegisterBenchmark("plan", plan_only)->Unit(benchmark::kMicrosecond);
-  for (const CpuLevel level : {CpuLevel::kAVX512, CpuLevel::kAVX2, CpuLevel::kPortable}) {
-    if (level > best_cpu_level()) continue;
+  for (const CpuLevel level : cpu_levels()) {
     for (const ImageLayout layout : {ImageLayout::kCHW, ImageLayout::kHWC})
       for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kUInt8})
         add("rrc", level, dtype, layout, 1);

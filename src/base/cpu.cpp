@@ -6,6 +6,7 @@
 #endif
 
 #include <cstdlib>
+#include <iterator>
 
 #include "infeed/base/error.h"
 
@@ -15,6 +16,7 @@ std::string_view to_string(CpuLevel level) noexcept {
   switch (level) {
     case CpuLevel::kAVX512: return "avx512";
     case CpuLevel::kAVX2: return "avx2";
+    case CpuLevel::kNEON: return "neon";
     case CpuLevel::kPortable: break;
   }
   return "portable";
@@ -34,21 +36,36 @@ CpuLevel best_cpu_level() noexcept {
                           __builtin_cpu_supports("avx512vnni");
   return has_avx512 ? CpuLevel::kAVX512 : CpuLevel::kAVX2;
 }
+static constexpr CpuLevel kBuilt[] = {CpuLevel::kPortable, CpuLevel::kAVX2, CpuLevel::kAVX512};
+#elif defined(__aarch64__)
+CpuLevel best_cpu_level() noexcept { return CpuLevel::kNEON; }
+
+static constexpr CpuLevel kBuilt[] = {CpuLevel::kPortable, CpuLevel::kNEON};
 #else
 CpuLevel best_cpu_level() noexcept { return CpuLevel::kPortable; }
+
+static constexpr CpuLevel kBuilt[] = {CpuLevel::kPortable};
 #endif
+
+std::span<const CpuLevel> cpu_levels() noexcept {
+  const CpuLevel best = best_cpu_level();
+  std::size_t count = 1;
+  while (count < std::size(kBuilt) && kBuilt[count] <= best) ++count;
+  return std::span(kBuilt).first(count);
+}
 
 CpuLevel parse_cpu_level(std::string_view value) {
   const CpuLevel best = best_cpu_level();
   if (value.empty()) return best;
-  for (const CpuLevel level : {CpuLevel::kPortable, CpuLevel::kAVX2, CpuLevel::kAVX512}) {
+  for (const CpuLevel level : cpu_levels())
+    if (value == to_string(level)) return level;
+  for (const CpuLevel level : {CpuLevel::kNEON, CpuLevel::kAVX2, CpuLevel::kAVX512}) {
     if (value != to_string(level)) continue;
-    if (level <= best) return level;
     throw ConfigError(fmt::format("INFEED_CPU={} asks for more than this processor has ({}). Lower it or unset it.",
                                   value, to_string(best)));
   }
   throw ConfigError(
-      fmt::format("INFEED_CPU={} is none of portable, avx2, avx512. Use one of them or unset it.", value));
+      fmt::format("INFEED_CPU={} is none of portable, neon, avx2, avx512. Use one of them or unset it.", value));
 }
 
 CpuLevel cpu_level() {

@@ -31,6 +31,7 @@ EmitFormat format_of(DType dtype) {
 const Kernels& kernels_of(CpuLevel level) {
   const Kernels* kernels = level == CpuLevel::kAVX512 ? kernels_avx512()
                            : level == CpuLevel::kAVX2 ? kernels_avx2()
+                           : level == CpuLevel::kNEON ? kernels_neon()
                                                       : kernels_portable();
   if (kernels == nullptr) throw ConfigError(fmt::format("this processor has no {} kernels.", to_string(level)));
   return *kernels;

@@ -97,6 +97,7 @@ struct Kernels {
 };
 
 [[nodiscard]] const Kernels* kernels_portable() noexcept;
+[[nodiscard]] const Kernels* kernels_neon() noexcept;    ///< null where the build is for another processor
 [[nodiscard]] const Kernels* kernels_avx2() noexcept;    ///< null where the processor or the build lacks it
 [[nodiscard]] const Kernels* kernels_avx512() noexcept;  ///< null where the processor or the build lacks it
 

@@ -89,12 +89,4 @@ class GuardedOutput {
   std::vector<std::byte> bytes_;
 };
 
-/// The levels of this processor, lowest first.
-inline std::vector<CpuLevel> cpu_levels() {
-  std::vector<CpuLevel> levels;
-  for (const CpuLevel level : {CpuLevel::kPortable, CpuLevel::kAVX2, CpuLevel::kAVX512})
-    if (level <= best_cpu_level()) levels.push_back(level);
-  return levels;
-}
-
 }  // namespace infeed::testing
