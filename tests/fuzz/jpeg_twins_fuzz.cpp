@@ -1,7 +1,7 @@
 // Any bytes as a JPEG, decoded with our entropy decoder and by libjpeg alone: the same window, or the same error; with
-// and without an index that another window's decode has made. Ours reads less below a window, and nothing before the
+// and without an index that another window's decode has made, and after its planes were decoded. Ours reads less below a window, and nothing before the
 // restart marker or the index's entry it starts at: there it may not see damage. The first 8 bytes choose windows,
-// leniency and index; the rest is the file.
+// leniency, index and planes; the rest is the file.
 
 #include <cstddef>
 #include <cstdint>
@@ -43,6 +43,22 @@ void append_pixels(infeed::JpegSource& source, const infeed::Window& window, std
     pixels.append(reinterpret_cast<const char*>(got.pixels + y * got.stride), row_bytes);
 }
 
+// Reads all that planes promise: whole rows and 64 bytes behind them. They cover the window.
+void read_planes(infeed::JpegSource& source, const infeed::Window& window) {
+  const auto planes = source.decode_planes(window);
+  if (!planes) return;
+  static volatile std::uint8_t sink;
+  for (int p = 0; p < planes->num_planes; ++p) {
+    const infeed::SamplePlane& plane = planes->planes[static_cast<std::size_t>(p)];
+    for (int y = 0; y < plane.height; ++y)
+      for (int x = 0; x < plane.width + 64; ++x) sink = plane.samples[y * plane.stride + x];
+  }
+  const infeed::SamplePlane& luma = planes->planes[0];
+  const bool covers = luma.x0 <= window.x && luma.y0 <= window.y && luma.x0 + luma.width >= window.x + window.width &&
+                      luma.y0 + luma.height >= window.y + window.height;
+  if (!covers) std::abort();
+}
+
 Outcome decode(infeed::JpegSource& source, std::span<const std::uint8_t> choice, std::span<const std::byte> file,
                infeed::RowIndex* index) {
   Outcome outcome;
@@ -53,6 +69,7 @@ Outcome decode(infeed::JpegSource& source, std::span<const std::uint8_t> choice,
     infeed::Window window{0, 0, info.width, info.height};
     if ((choice[0] & 2) != 0) window = window_of(choice.subspan(1, 4), info);
     outcome.is_whole = window.width == info.width && window.height == info.height;
+    if ((choice[0] & 8) != 0) read_planes(source, window);  // changes nothing of what follows
     append_pixels(source, window, outcome.pixels);
   } catch (const infeed::DecodeError& error) {
     outcome.error = error.what();

@@ -84,6 +84,24 @@ TEST(PlanesErrorTest, LeavesOtherFilesToTheExactPath) {
   EXPECT_FALSE(by_planes(with_exif(make_jpeg({}), {.orientation = 6})));
 }
 
+TEST(PlanesErrorTest, AreTheSameWithAnIndexOfRows) {
+  const Bytes file = make_jpeg({.width = 333, .height = 300, .sampling = {Sampling{2, 2}}});
+  RowIndex index;
+  Decoder plain, indexed;
+  FusedKernel kernel;
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    const FusedPlan plan = plan_sample(kChain, 333, 300, Philox(9, 0, i));
+    GuardedOutput a(kChain, plan), b(kChain, plan);
+    plain.open(file, {});
+    kernel.run(kChain, plan, *plain.decode_planes(plan.window), a.view);
+    indexed.open(file, {});
+    indexed.use_index(index);
+    kernel.run(kChain, plan, *indexed.decode_planes(plan.window), b.view);
+    EXPECT_EQ(a.bytes(), b.bytes()) << i;
+  }
+  EXPECT_FALSE(index.none || index.entries.empty());
+}
+
 TEST(PlanesErrorTest, LeavesDamagedFilesWithTheirErrors) {
   const Bytes whole = make_jpeg({.width = 200, .height = 200, .sampling = {Sampling{2, 2}}});
   Decoder decoder;
