@@ -155,10 +155,10 @@ void ImageReader::read(const std::string& path, const Compose& transforms, const
   use_index(kept, bytes, row.index());
   const FusedPlan plan = plan_sample(transforms, info.width, info.height, row.context().rng());
   const bool keep = cache != nullptr && cache->wants(row.index(), info.width, info.height);
-  const auto planes =
-      keep ? decoder_.decode_planes({0, 0, info.width, info.height}) : decode_planes_if_asked(decoder_, plan, options);
+  auto planes = keep ? decoder_.decode_planes({0, 0, info.width, info.height}) : std::nullopt;
+  if (planes) cache->put(row.index(), *planes, record_);
+  if (!planes) planes = decode_planes_if_asked(decoder_, plan, options);  // the whole may be damaged, the window not
   const PixelWindow* pixels = planes ? nullptr : &decoder_.decode(plan.window, plan.out_width, plan.out_height);
-  if (keep && planes) cache->put(row.index(), *planes, record_);
   keep_index(kept, info, row.index());
   times.decode_ns += lap.next();
   planes ? write(transforms, plan, *planes, row) : write(transforms, plan, *pixels, row);

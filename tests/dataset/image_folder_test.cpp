@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <optional>
 
 #include "conformance/dataset_conformance.h"
 #include "dataset/image_reader.h"
@@ -30,6 +31,22 @@ void fill(const TempFolder& folder) {
 }
 
 const Compose kTrain{random_resized_crop(16), random_horizontal_flip(), normalize()};
+
+ImageFolderOptions cached() {
+  return {.transforms = kTrain,
+          .decode = {.path = DecodePath::kPlanes},
+          .cache = ImageCache::kPlanes,
+          .cache_bytes = 1 << 20};
+}
+
+/// Nullopt: a DataError.
+std::optional<testing::Sample> read_if_possible(const ImageFolder& dataset, std::int64_t index, std::uint64_t epoch) {
+  try {
+    return read_sample(dataset, index, 1, epoch);
+  } catch (const DataError&) {
+    return std::nullopt;
+  }
+}
 
 class ImageFolderTest : public ::testing::Test {
  protected:
@@ -155,6 +172,21 @@ TEST_F(ImageFolderTest, NoticesWhereTheFilesChanged) {
   EXPECT_THROW(static_cast<void>(ImageFolder::from_params(params)), ConfigError);
 }
 
+TEST_F(ImageFolderTest, GivesTheSameWithACacheOfFilesThatAreDamagedBelow) {
+  const std::string whole = jpeg_bytes(400, 300, {10, 100, 200});
+  folder.write("a/3.jpg", whole.substr(0, whole.size() * 9 / 10));
+  ImageFolderOptions options{.transforms = kTrain, .decode = {.path = DecodePath::kPlanes}};
+  const ImageFolder plain = open(options), kept = open(cached());
+  int read = 0;
+  for (std::uint64_t epoch = 0; epoch < 40; ++epoch) {
+    const auto expected = read_if_possible(plain, 1, epoch);
+    EXPECT_EQ(read_if_possible(kept, 1, epoch), expected);
+    read += expected ? 1 : 0;
+  }
+  EXPECT_TRUE(read > 3 && read < 40) << read;
+  EXPECT_EQ(kept.cache_stats().pictures, 0);
+}
+
 TEST_F(ImageFolderTest, RefusesImpossibleOptions) {
   EXPECT_THROW(open({.label_dtype = DType::kFloat32}), ConfigError);
   EXPECT_THROW(open({.extensions = {}}), ConfigError);
@@ -186,13 +218,6 @@ TEST(FileBuffer, DoesNotReadAGiantThatIsNoPicture) {
     EXPECT_TRUE(has(error.what(), "1073741824 bytes that begin with 50 4b")) << error.what();
   }
   EXPECT_EQ(buffer.capacity(), 0U);
-}
-
-ImageFolderOptions cached() {
-  return {.transforms = kTrain,
-          .decode = {.path = DecodePath::kPlanes},
-          .cache = ImageCache::kPlanes,
-          .cache_bytes = 1 << 20};
 }
 
 /// A dataset and the folder it reads.
