@@ -111,7 +111,7 @@ std::unique_ptr<IndexCache> IndexCache::adopt(const std::vector<std::int64_t>& f
 }
 
 IndexCache::~IndexCache() {
-  if (opener_ == getpid() && part_fd_ >= 0) close_part();
+  close();
   if (table_ != nullptr) munmap(table_, table_bytes_);
   close_all({index_fd_, part_fd_});
 }
@@ -150,7 +150,10 @@ void IndexCache::begin_part() {
   table_->part_end.store(kIndexHeaderBytes);
 }
 
-void IndexCache::close_part() {
+void IndexCache::close() {
+  if (opener_ != getpid() || part_fd_ < 0) return;
+  table_->stopped.store(1, std::memory_order_relaxed);
+  opener_ = 0;
   try {
     const auto lock = take_lock(path_);
     std::vector<std::string> parts = abandoned_parts(path_);
@@ -165,10 +168,14 @@ void IndexCache::close_part() {
   }
 }
 
-bool IndexCache::find(std::int64_t sample, const PictureKey& key, IndexRecord& record) const {
+bool IndexCache::read(std::int64_t sample, IndexRecord& record) const {
   const IndexPlace known(place(sample).load(std::memory_order_acquire));  // pairs with [placed]
   if (known.word() == 0) return false;
-  return read_record(known.is_in_part() ? part_fd_ : index_fd_, known, record) && record.key == key;
+  return read_record(known.is_in_part() ? part_fd_ : index_fd_, known, record);
+}
+
+bool IndexCache::find(std::int64_t sample, const PictureKey& key, IndexRecord& record) const {
+  return read(sample, record) && record.key == key;
 }
 
 void IndexCache::add(std::int64_t sample, const IndexRecord& record) const {
@@ -185,6 +192,10 @@ void IndexCache::add(std::int64_t sample, const IndexRecord& record) const {
 }
 
 void IndexCache::warn(const std::string& cause) const {
+  {
+    const std::lock_guard lock(mutex_);
+    failure_ = cause;
+  }
   log(LogLevel::kWarning, fmt::format("index_cache: {}. Decoding goes on, what it finds is not kept.", cause));
 }
 

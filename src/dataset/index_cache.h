@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -31,16 +32,23 @@ class IndexCache {
                                                         const std::vector<std::uint64_t>& names);
   /// In a spawned worker: by the numbers that fds() have here. Throws ConfigError, MemoryError.
   [[nodiscard]] static std::unique_ptr<IndexCache> adopt(const std::vector<std::int64_t>& fds);
-  /// In the process that opened it: merges its part.
-  ~IndexCache();
+  ~IndexCache();  ///< close()
   IndexCache(const IndexCache&) = delete;
   IndexCache& operator=(const IndexCache&) = delete;
 
   /// What is known of this very picture; false: nothing.
   [[nodiscard]] bool find(std::int64_t sample, const PictureKey& key, IndexRecord& record) const;
+  /// What is known of the sample's name, whatever the file is now.
+  [[nodiscard]] bool read(std::int64_t sample, IndexRecord& record) const;
   /// Keeps it, for all processes.
   void add(std::int64_t sample, const IndexRecord& record) const;
 
+  /// In the process that opened it: merges its part. From here on nothing is kept.
+  void close();
+  /// Why nothing (more) is kept; empty: no reason is known here.
+  [[nodiscard]] const std::string& failure() const noexcept { return failure_; }
+
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] std::int64_t size() const noexcept { return num_samples_; }
   /// Samples of which no decode will tell more, if their files stay.
   [[nodiscard]] std::int64_t num_complete() const noexcept;
@@ -54,7 +62,6 @@ class IndexCache {
   void map_table();
   void read_index(const std::vector<std::uint64_t>& names);
   void begin_part();
-  void close_part();
   void warn(const std::string& cause) const;
   [[nodiscard]] std::atomic<std::uint64_t>& place(std::int64_t sample) const noexcept;
 
@@ -65,6 +72,8 @@ class IndexCache {
   std::int64_t num_samples_ = 0;
   int index_fd_ = -1, part_fd_ = -1;
   std::string part_path_;
+  mutable std::mutex mutex_;  ///< of `failure_`
+  mutable std::string failure_;
   pid_t opener_ = 0;  ///< 0: adopted
 };
 

@@ -86,6 +86,8 @@ class ImageFolder(Dataset):
         levels (of 255) from the exact pixels; other files stay exact.
     cache: "planes" keeps such decoded pictures in memory, cache_bytes over all workers of a loader, from the first epoch
         on: a kept sample costs a resize. The first pictures stay; files must not change. A picture takes 1.5 bytes a pixel.
+    index_cache: a file that keeps where the rows of ordinary JPEG files begin, so that less is decoded for a crop, with the
+        same pixels; "auto": in the user's cache folder. The first epoch makes it, or `infeed prepare`; see docs/decode.md.
     """
 
     def __init__(
@@ -102,11 +104,13 @@ class ImageFolder(Dataset):
         decode: str = "exact",
         cache: str | None = None,
         cache_bytes: int = 0,
+        index_cache: str | os.PathLike[str] | None = None,
     ) -> None:
         self.root = os.fspath(root)
         self.transform = compose(transform)
         decoding = (exact, orient, allow_truncated, max_pixels, list(extensions), dtype_name(label_dtype))
-        self._options = (*decoding, decode, cache or "none", cache_bytes)
+        index = "" if index_cache is None else os.fspath(index_cache)
+        self._options = (*decoding, decode, cache or "none", cache_bytes, index)
         self._native = _native.Dataset.image_folder(self.root, self.transform._native, *self._options)
 
     @property
@@ -140,7 +144,7 @@ class ImageFolder(Dataset):
 
 def _image_folder(root: str, transform: Compose, options: tuple[Any, ...]) -> ImageFolder:
     names = ["exact", "orient", "allow_truncated", "max_pixels", "extensions", "label_dtype", "decode", "cache"]
-    return ImageFolder(root, transform, **dict(zip([*names, "cache_bytes"], options, strict=True)))
+    return ImageFolder(root, transform, **dict(zip([*names, "cache_bytes", "index_cache"], options, strict=True)))
 
 
 class ArrayDataset(Dataset):

@@ -67,7 +67,7 @@ nb::dict read_sample(const DatasetHandle& self, std::int64_t index, std::uint64_
 DatasetHandle image_folder(const std::string& root, const Compose& transforms, bool exact, bool orient,
                            bool allow_truncated, std::int64_t max_pixels, std::vector<std::string> extensions,
                            const std::string& label_dtype, const std::string& decode, const std::string& cache,
-                           std::uint64_t cache_bytes) {
+                           std::uint64_t cache_bytes, const std::string& index_cache) {
   ImageFolderOptions options{.transforms = transforms,
                              .decode = {.exact = exact,
                                         .orient = orient,
@@ -77,7 +77,8 @@ DatasetHandle image_folder(const std::string& root, const Compose& transforms, b
                              .extensions = std::move(extensions),
                              .label_dtype = dtype_from_string(label_dtype),
                              .cache = image_cache_from_string(cache),
-                             .cache_bytes = cache_bytes};
+                             .cache_bytes = cache_bytes,
+                             .index_cache = index_cache};
   const Unlocked unlocked;  // walking the folders takes long
   return {std::make_shared<ImageFolder>(root, std::move(options))};
 }

@@ -1,0 +1,155 @@
+// infeed prepare PATH ...: exit status 0, or 1 where the whole failed, 2 where some pictures did, 130 after Ctrl-C.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "infeed/base/error.h"
+#include "infeed/base/log.h"
+#include "tools/prepare.h"
+
+namespace {
+
+using infeed::PrepareOptions;
+using infeed::PrepareSummary;
+
+std::atomic<bool> stop{false};
+
+// The first Ctrl-C keeps what is done, the second ends at once.
+void end_early_on(int signal) {
+  struct sigaction action {};
+  action.sa_handler = [](int) { stop = true; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
+  sigaction(signal, &action, nullptr);
+}
+
+/// One line on a terminal, some times a second.
+class ProgressLine {
+ public:
+  explicit ProgressLine(std::string path) : path_(std::move(path)), shown_(isatty(STDERR_FILENO) == 1) {}
+  ~ProgressLine() {
+    if (shown_) fmt::print(stderr, "\r\033[K");
+  }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void show(std::int64_t done, std::int64_t all) {
+    const auto now = Clock::now();
+    if (!shown_ || now - last_ < std::chrono::milliseconds(100)) return;
+    last_ = now;
+    const double seconds = std::chrono::duration<double>(now - begin_).count();
+    const double rate = static_cast<double>(done) / std::max(seconds, 1e-3);
+    fmt::print(stderr, "\r\033[K{}: {} of {}, {:.0f}/s, {:.0f} s left ", path_, done, all, rate,
+               static_cast<double>(all - done) / rate);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::string path_;
+  bool shown_;
+  Clock::time_point begin_ = Clock::now(), last_ = begin_;
+};
+
+std::string in_bytes(std::uint64_t bytes) {
+  if (bytes < 1'000'000) return fmt::format("{:.1f} kB", static_cast<double>(bytes) / 1e3);
+  return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+}
+
+void print_text(const PrepareOptions& options, const PrepareSummary& s) {
+  for (const auto& failure : s.failed) fmt::print(stderr, "{}: {}\n", failure.file, failure.error);
+  fmt::print("{}: {} pictures, {} done in {:.1f} s, {} left as they are, {} failed{}\n", options.path, s.pictures,
+             s.done, s.seconds, s.unchanged, s.failed.size(), s.interrupted ? "; interrupted: run again to go on" : "");
+  if (!options.out.empty()) {
+    fmt::print("  {} rewritten; {} became {}\n", s.rewritten, in_bytes(s.bytes_before), in_bytes(s.bytes_after));
+  } else {
+    fmt::print("  index {}: {}; {} of these pictures have no entry points\n", s.index, in_bytes(s.bytes_after), s.none);
+  }
+  if (s.decode_us_before > 0)
+    fmt::print("  a random crop's decode: {:.0f} us before, {:.0f} us after\n", s.decode_us_before, s.decode_us_after);
+  if (!options.out.empty() && options.shorter_side > 0) fmt::print("  shrunk pictures lost detail\n");
+}
+
+nlohmann::json as_json(const PrepareOptions& options, const PrepareSummary& s) {
+  nlohmann::json failed = nlohmann::json::array();
+  for (const auto& failure : s.failed) failed.push_back({{"file", failure.file}, {"error", failure.error}});
+  return {{"path", options.path},
+          {"pictures", s.pictures},
+          {"done", s.done},
+          {"unchanged", s.unchanged},
+          {"without_entry_points", s.none},
+          {"rewritten", s.rewritten},
+          {"failed", failed},
+          {"bytes_before", s.bytes_before},
+          {"bytes_after", s.bytes_after},
+          {"seconds", s.seconds},
+          {"decode_us_before", s.decode_us_before},
+          {"decode_us_after", s.decode_us_after},
+          {"index", s.index},
+          {"out", options.out},
+          {"interrupted", s.interrupted}};
+}
+
+void add_options(CLI::App& app, PrepareOptions& options, std::vector<std::string>& paths, bool& json) {
+  app.add_option("path", paths, "Folders as given to ImageFolder, or plain tar files (NAME.tar gets NAME.idx)")
+      ->required();
+  app.add_option("--index", options.index, "File for a folder's index, or auto: in the user's cache folder")
+      ->capture_default_str();
+  app.add_option("--out", options.out, "Folder for rewritten pictures; the originals stay untouched");
+  app.add_flag("--transcode", options.transcode, "Progressive and arithmetic JPEG to baseline, without loss");
+  app.add_option("--restart-rows", options.restart_megapixels,
+                 "Restart markers at each row, without loss, from MEGAPIXELS on")
+      ->expected(0, 1)
+      ->default_str("8");
+  app.add_option("--shorter-side", options.shorter_side, "Shrink larger JPEG to this shorter side: loses detail");
+  app.add_option("--quality", options.quality, "Of shrunk pictures")->capture_default_str();
+  app.add_flag("--copy-rest", options.copy_rest, "Copy all other pictures to --out as well");
+  app.add_flag("--verify", options.verify, "Prove that coefficients stayed, and that an index is right");
+  app.add_option("--threads", options.threads, "0: one for each usable CPU")->capture_default_str();
+  app.add_option("--extensions", options.extensions, "Of names of pictures, in any case")->capture_default_str();
+  app.add_flag("--json", json, "Print the summary as JSON");
+}
+
+int run(PrepareOptions options, const std::vector<std::string>& paths, bool json) {
+  nlohmann::json all = nlohmann::json::array();
+  bool failed = false;
+  for (const std::string& path : paths) {
+    options.path = path;
+    PrepareSummary summary;
+    {
+      ProgressLine line(path);
+      summary = prepare(options, stop, [&](std::int64_t done, std::int64_t count) { line.show(done, count); });
+    }
+    failed = failed || !summary.failed.empty();
+    json ? all.push_back(as_json(options, summary)) : print_text(options, summary);
+    if (stop) break;
+  }
+  if (json) fmt::print("{}\n", all.dump(2));
+  return stop ? 130 : failed ? 2 : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"infeed: the engine that feeds accelerators"};
+  app.set_version_flag("--version", INFEED_VERSION);
+  app.require_subcommand(1);
+  CLI::App& command = *app.add_subcommand("prepare", "Make pictures decode faster: an index, or other files");
+  PrepareOptions options;
+  std::vector<std::string> paths;
+  bool json = false;
+  add_options(command, options, paths, json);
+  CLI11_PARSE(app, argc, argv);
+  infeed::set_log_level(infeed::LogLevel::kOff);  // what matters is said by errors
+  for (const int signal : {SIGINT, SIGTERM}) end_early_on(signal);
+  try {
+    return run(std::move(options), paths, json);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "infeed prepare: {}\n", error.what());
+    return 1;
+  }
+}
