@@ -40,4 +40,13 @@ void train_step(const Bed& bed, Report& report);    // E10
 void samplers(const Bed& bed, Report& report);      // E11
 void slow_rows(const Bed& bed, Report& report);     // E12
 
+// JPEG: j02_paths.cpp, and by infeed-jpeg-bench jpeg/jNN_name.cpp.
+void jpeg_entropy(const Bed& bed, Report& report);      // J1
+void jpeg_paths(const Bed& bed, Report& report);        // J2
+void jpeg_evaluation(const Bed& bed, Report& report);   // J3
+void jpeg_lighter(const Bed& bed, Report& report);      // J5
+void jpeg_resize(const Bed& bed, Report& report);       // J6
+void jpeg_large(const Bed& bed, Report& report);        // J7
+void jpeg_progressive(const Bed& bed, Report& report);  // J8
+
 }  // namespace bench
