@@ -105,6 +105,14 @@ def test_the_interpreter_exits_with_a_live_iterator(options):
     assert "Exception" not in result.stderr
 
 
+@pytest.mark.parametrize("action", ["int", "sleep_long"])
+def test_a_daemon_thread_that_iterates_says_nothing_at_exit(action):
+    loader = f"DataLoader(FailsAt(9, {action}, 10**6), num_workers=2, collate_fn=list)"
+    thread = f"threading.Thread(target=lambda: [None for _ in {loader}], daemon=True).start()"
+    result = run(f"import threading, time; {thread}; time.sleep(1); print('end')")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "end\n", "")
+
+
 def test_an_error_that_keeps_the_iterators_frame_lets_the_process_exit():
     result = run("raise SystemExit(5)", "persistent_workers=True")
     assert (result.returncode, result.stderr) == (5, "")

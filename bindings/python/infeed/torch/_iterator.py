@@ -8,6 +8,8 @@ import functools
 import operator
 import os
 import pickle
+import threading
+import time
 import weakref
 from collections.abc import Callable
 from multiprocessing import process as mp_process
@@ -16,19 +18,17 @@ from typing import Any
 import torch
 from torch.autograd import _profiler_enabled
 from torch.utils.data import IterDataPipe, MapDataPipe, default_collate, default_convert
-from torch.utils.data._utils.pin_memory import pin_memory
 from torch.utils.data.dataloader import (
     _BaseDataLoaderIter,
     _DatasetKind,
     _MultiProcessingDataLoaderIter,
     _sharding_worker_init_fn,
-    _SingleProcessDataLoaderIter,
 )
 
 from infeed import _codec
 from infeed._native import Exchange
 from infeed._worker import main as worker_main
-from infeed._worker.fetchers import DEFAULT_COLLATE, DEFAULT_CONVERT, stop_iteration_text
+from infeed._worker.fetchers import DEFAULT_COLLATE, DEFAULT_CONVERT
 from infeed._worker.start import PickledUserCode, Start, UserCode
 from infeed._worker.team import Team, pickle_errors_explained
 from infeed.torch import _errors
@@ -286,6 +286,8 @@ class _Iterator(_MultiProcessingDataLoaderIter):
 
     def _attend_deaths(self) -> None:
         """Restarts what may be restarted; any other death breaks the iterator."""
+        while _exiting and threading.current_thread() is not threading.main_thread():
+            time.sleep(1)  # a daemon thread, whose workers _end_all ended: it has nothing to tell any more
         fatal = []
         for worker in self._team.dead():
             code = self._team.exit_code(worker)
@@ -360,20 +362,6 @@ class _Iterator(_MultiProcessingDataLoaderIter):
         self._broken = functools.partial(
             RuntimeError, f"this iterator belongs to process {self._owner}, which forked this one; make a new iterator"
         )
-
-
-class _SingleProcessIterator(_SingleProcessDataLoaderIter):
-    """torch's own, but for a map-style dataset that raises StopIteration: that is an error, not the epoch's end."""
-
-    def _next_data(self) -> Any:
-        index = self._next_index()
-        try:
-            data = self._dataset_fetcher.fetch(index)
-        except StopIteration as error:
-            if self._dataset_kind == _DatasetKind.Iterable:
-                raise
-            raise RuntimeError(stop_iteration_text(self._dataset, index)) from error
-        return pin_memory(data, self._pin_memory_device) if self._pin_memory else data
 
 
 _live: weakref.WeakSet[_Iterator] = weakref.WeakSet()  # iterators of this process that have workers

@@ -11,10 +11,12 @@ from typing import Any
 
 import torch
 from torch.utils.data import IterDataPipe, MapDataPipe
-from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
+from torch.utils.data._utils.pin_memory import pin_memory
+from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind, _SingleProcessDataLoaderIter
 from torch.utils.data.graph_settings import apply_random_seed, apply_sharding
 
 from infeed._worker import standard
+from infeed._worker.fetchers import stop_iteration_text
 from infeed._worker.stateful import (
     DATASET_ITER_STATE,
     DATASET_STATE,
@@ -24,7 +26,7 @@ from infeed._worker.stateful import (
     iterable_state,
     state_of,
 )
-from infeed.torch._iterator import _SingleProcessIterator, ours_for
+from infeed.torch._iterator import ours_for
 from infeed.torch._stateful_order import SamplerOrder, copied
 
 _log = logging.getLogger(__name__)
@@ -92,6 +94,20 @@ class SingleProgress:
         if fetcher is None:
             return iterable_state(None, None, self.finished)
         return copied(iterable_state(fetcher.dataset, fetcher.dataset_iter, fetcher.ended))
+
+
+class _SingleProcessIterator(_SingleProcessDataLoaderIter):
+    """torch's own, but for a map-style dataset that raises StopIteration: that is an error, not the epoch's end."""
+
+    def _next_data(self) -> Any:
+        index = self._next_index()
+        try:
+            data = self._dataset_fetcher.fetch(index)
+        except StopIteration as error:
+            if self._dataset_kind == _DatasetKind.Iterable:
+                raise
+            raise RuntimeError(stop_iteration_text(self._dataset, index)) from error
+        return pin_memory(data, self._pin_memory_device) if self._pin_memory else data
 
 
 class _StatefulSingleIterator(_SingleProcessIterator):
