@@ -196,6 +196,7 @@ def test_a_closed_loader_says_so():
         ({"on_error": "ignore"}, infeed.ConfigError, "'raise', 'skip', 'replace'"),
         ({"output": "jax"}, infeed.ConfigError, "'numpy', 'torch' or 'dlpack'"),
         ({"timeout": -1}, infeed.ConfigError, "timeout is -1"),
+        ({"start_timeout": -1}, infeed.ConfigError, "start_timeout is -1"),
         ({"collate": "join"}, infeed.ConfigError, "'stack', 'ragged', 'pad'"),
         ({"collate": list}, TypeError, "do not run in the workers"),
         ({"shuffle": True, "sampler": [1]}, infeed.ConfigError, "shuffle"),

@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = ["__init__.py", "_native.pyi", "py.typed", "libinfeed.so.0", "bin/infeed-worker", "bin/infeed", "torch/__init__.py"]
+FILES = [
+    "__init__.py",
+    "_native.pyi",
+    "py.typed",
+    "libinfeed.so.0",
+    "bin/infeed-worker",
+    "bin/infeed",
+    "torch/__init__.py",
+]
 
 PROGRAM = """
 import infeed, sys
