@@ -84,7 +84,7 @@ std::unique_ptr<IndexCache> IndexCache::open(const std::string& path, const std:
   cache->map_table();
   cache->opener_ = getpid();
   try {
-    if (std::filesystem::is_directory(cache->path_)) throw DataError(fmt::format("'{}' is a folder", cache->path_));
+    check_replaceable(cache->path_);
     const auto lock = take_lock(cache->path_);
     const auto parts = abandoned_parts(cache->path_);
     if (!parts.empty()) merge_parts(cache->path_, parts);

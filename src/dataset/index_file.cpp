@@ -106,6 +106,19 @@ bool is_part(int fd) {
   return read_header(fd, header) && header.magic == kPartMagic;
 }
 
+void check_replaceable(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return;  // there is nothing, or writing will say why not
+  std::array<char, 8> magic{};
+  struct stat status {};
+  const std::size_t got = read_some(fd, std::as_writable_bytes(std::span(magic)), 0);
+  const bool is_file = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+  close(fd);
+  if (is_file && std::equal(magic.begin(), magic.begin() + static_cast<std::ptrdiff_t>(got), kIndexMagic.begin()))
+    return;
+  throw DataError(fmt::format("'{}' is {}, and is left alone", path, is_file ? "no index" : "no regular file"));
+}
+
 bool RecordScan::have(std::size_t nbytes) {
   if (at_ + nbytes <= held_) return true;
   std::memmove(buffer_.data(), buffer_.data() + at_, held_ - at_);

@@ -59,6 +59,9 @@ struct IndexName {
 /// Header of a new part.
 [[nodiscard]] std::vector<std::byte> part_header();
 [[nodiscard]] bool is_part(int fd);
+/// Throws DataError where something else stands at `path`, which an index must not replace: a folder, or a file that
+/// does not begin as one (sound or not).
+void check_replaceable(const std::string& path);
 
 /// Whole records of an index or a part, front to back; damaged ones are passed over.
 class RecordScan {

@@ -132,6 +132,7 @@ std::vector<std::string> abandoned_parts(const std::string& index_path) {
 }
 
 void merge_parts(const std::string& index_path, const std::vector<std::string>& parts) {
+  check_replaceable(index_path);
   std::vector<std::unique_ptr<Descriptor>> files;
   files.push_back(std::make_unique<Descriptor>(index_path));
   for (const std::string& part : parts) files.push_back(std::make_unique<Descriptor>(part));

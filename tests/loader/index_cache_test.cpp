@@ -145,9 +145,15 @@ TEST_P(OneIndexTest, IsRebuiltWhereItIsDamaged) {
     std::filesystem::resize_file(index, size);
     EXPECT_EQ(epochs(folder(index), {}), want) << size;
   }
-  cache.write("x.index", "a text");
-  EXPECT_EQ(epochs(folder(index), {}), want);
   EXPECT_TRUE(warnings.empty());
+}
+
+TEST_P(OneIndexTest, ReplacesNoOtherFile) {
+  const std::string path = data.at(name(3)), bytes = picture(3);
+  EXPECT_EQ(epochs(folder(path), {}), epochs(folder(""), {}));
+  EXPECT_EQ(warnings.size(), 1U);
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), bytes);
 }
 
 TEST_P(OneIndexTest, MayBeCutUnderARunThatReadsIt) {
