@@ -9,6 +9,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "decode/jpeg.h"
 #include "infeed/decode/decode.h"
 
 namespace infeed {
@@ -81,12 +82,42 @@ class CasesTest : public ::testing::Test {
     }
   }
 
+ protected:
   fs::path folder_;
+
+ private:
   Json cases_;
 };
 
 TEST_F(CasesTest, DecodeAsTheManifestSaysWhenOrientationIsApplied) { check_all(true); }
 TEST_F(CasesTest, DecodeAsTheManifestSaysWhenOrientationIsLeft) { check_all(false); }
+
+/// Pixels of the lower right half in each direction, or the error's text.
+std::string outcome(JpegSource& source, const std::vector<std::byte>& file, bool allow_truncated) {
+  try {
+    const StoredInfo info = source.open(file, {.allow_truncated = allow_truncated});
+    PixelBuffer buffer;
+    const int x = info.width / 2, y = info.height / 2;
+    const PixelWindow got = source.decode({x, y, info.width - x, info.height - y}, 1, 1, buffer);
+    std::string pixels;
+    for (int row = 0; row < got.height; ++row)
+      pixels.append(reinterpret_cast<const char*>(got.pixels + row * got.stride),
+                    static_cast<std::size_t>(got.width) * 4);
+    return pixels;
+  } catch (const DecodeError& error) {
+    return error.what();
+  }
+}
+
+TEST_F(CasesTest, HaveTheOutcomeOfLibjpeg) {
+  JpegSource ours, libjpegs(true);
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) {
+    const std::vector<std::byte> file = read_file(entry.path());
+    if (entry.path().extension() != ".jpg" || file.empty()) continue;
+    for (const bool lenient : {false, true})
+      EXPECT_EQ(outcome(ours, file, lenient), outcome(libjpegs, file, lenient)) << entry.path() << lenient;
+  }
+}
 
 }  // namespace
 }  // namespace infeed

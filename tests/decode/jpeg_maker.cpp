@@ -51,6 +51,7 @@ void set_up(jpeg_compress_struct& codec, const JpegRecipe& recipe, std::vector<j
   jpeg_set_quality(&codec, recipe.quality, TRUE);
   codec.restart_interval = static_cast<unsigned>(recipe.restart_blocks);
   codec.arith_code = recipe.arithmetic ? TRUE : FALSE;
+  codec.optimize_coding = recipe.own_tables ? TRUE : FALSE;
   for (int i = 0; i < codec.num_components; ++i) {
     codec.comp_info[i].h_samp_factor = recipe.sampling[static_cast<std::size_t>(i)].h;
     codec.comp_info[i].v_samp_factor = recipe.sampling[static_cast<std::size_t>(i)].v;
@@ -78,8 +79,35 @@ std::string to_string(const JpegRecipe& recipe) {
   if (recipe.progressive_scans > 0) text.append(", scans: ").append(std::to_string(recipe.progressive_scans));
   if (recipe.scans_apart) text += " scans apart";
   if (recipe.arithmetic) text += " arithmetic";
+  if (recipe.own_tables) text += " own tables";
   if (recipe.restart_blocks > 0) text.append(" restart ").append(std::to_string(recipe.restart_blocks));
+  text.append(", quality ").append(std::to_string(recipe.quality));
   return text.append(", ").append(std::to_string(recipe.width)).append(" x ").append(std::to_string(recipe.height));
+}
+
+JpegRecipe random_recipe(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto pick = [&random](int low, int high) {
+    return low + static_cast<int>(random() % static_cast<std::uint64_t>(high - low + 1));
+  };
+  static constexpr Sampling kLuma[] = {{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}, {1, 4}, {4, 2}, {2, 4}, {3, 1}, {1, 3}};
+  JpegRecipe recipe;
+  recipe.width = pick(1, 300), recipe.height = pick(1, 300);
+  const int color = pick(0, 9);
+  recipe.color = color < 5 ? JpegColor::kYCbCr : static_cast<JpegColor>(color - 5);
+  recipe.sampling[0] = recipe.sampling[3] = kLuma[pick(0, 9)];
+  if (recipe.sampling[0].h == 2 && recipe.sampling[0].v == 2 && pick(0, 3) == 0) {
+    recipe.sampling[1] = {pick(1, 2), pick(1, 2)}, recipe.sampling[2] = {pick(1, 2), pick(1, 2)};
+  }
+  const auto blocks = [&](std::size_t i) { return recipe.sampling[i].h * recipe.sampling[i].v; };
+  const bool has_ink = recipe.color == JpegColor::kCMYK || recipe.color == JpegColor::kYCCK;
+  if (blocks(0) + blocks(1) + blocks(2) + (has_ink ? blocks(3) : 0) > 10) recipe.sampling = {};
+  recipe.quality = pick(1, 100);
+  recipe.restart_blocks = pick(0, 2) == 0 ? pick(1, 40) : 0;
+  recipe.own_tables = pick(0, 2) == 0;
+  recipe.grain = pick(0, 40);
+  recipe.seed = seed;
+  return recipe;
 }
 
 std::vector<std::uint8_t> draw(int width, int height, double grain, std::uint64_t seed) {

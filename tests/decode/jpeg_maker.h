@@ -27,6 +27,7 @@ struct JpegRecipe {
   bool progressive = false;
   int progressive_scans = 0;  ///< keep only this many of the progressive scans; 0: all
   bool arithmetic = false;
+  bool own_tables = false;   ///< Huffman tables of the picture's own statistics
   bool scans_apart = false;  ///< sequential, one scan a component
   double grain = 12;         ///< standard deviation of the noise, in levels
   std::uint64_t seed = 1;
@@ -34,6 +35,10 @@ struct JpegRecipe {
 
 /// "420 progressive 64x48": for test names and failures.
 std::string to_string(const JpegRecipe& recipe);
+
+/// Any colour, sampling, quality from 1 to 100, size up to 300 x 300, restart interval and kind of table; sequential, all
+/// components in one scan.
+JpegRecipe random_recipe(std::uint64_t seed);
 
 /// A drawing of soft gradients, discs and grain, RGB, rows contiguous.
 std::vector<std::uint8_t> draw(int width, int height, double grain, std::uint64_t seed);

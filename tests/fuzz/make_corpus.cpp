@@ -67,6 +67,10 @@ void make_jpegs(const Corpus& corpus) {
   corpus.add("oriented", with_choices(with_exif(plain, {.orientation = 6}), 2));
   corpus.add("oriented_big_endian", with_choices(with_exif(plain, {.orientation = 8, .big_endian = true}), 2));
   corpus.add("422_restarts", with_choices(small({.sampling = wide, .restart_blocks = 2}), 0));
+  corpus.add("420_window", with_choices(plain, 2));
+  corpus.add("420_by_index", with_choices(plain, 6));
+  corpus.add("own_tables", with_choices(small({.sampling = both, .own_tables = true}), 0));
+  corpus.add("444_window", with_choices(small({.own_tables = true}), 2));
   corpus.add("gray", with_choices(small({.color = JpegColor::kGray}), 0));
   corpus.add("rgb", with_choices(small({.color = JpegColor::kRGB}), 0));
   corpus.add("cmyk", with_choices(small({.color = JpegColor::kCMYK}), 0));
