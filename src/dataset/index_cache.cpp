@@ -130,7 +130,7 @@ std::atomic<std::uint64_t>& IndexCache::place(std::int64_t sample) const noexcep
 }
 
 void IndexCache::read_index(const std::vector<std::uint64_t>& names) {
-  index_fd_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  index_fd_ = above_standard_streams(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (index_fd_ < 0 && errno == ENOENT) return;
   const std::vector<IndexName> directory = index_fd_ < 0 ? std::vector<IndexName>() : read_directory(index_fd_);
   if (directory.empty() && lseek(index_fd_, 0, SEEK_END) != 0)
@@ -197,6 +197,11 @@ void IndexCache::warn(const std::string& cause) const {
     failure_ = cause;
   }
   log(LogLevel::kWarning, fmt::format("index_cache: {}. Decoding goes on, what it finds is not kept.", cause));
+}
+
+std::string IndexCache::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
 }
 
 bool IndexCache::is_complete(std::int64_t sample) const noexcept {

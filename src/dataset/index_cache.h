@@ -46,7 +46,7 @@ class IndexCache {
   /// In the process that opened it: merges its part. From here on nothing is kept.
   void close();
   /// Why nothing (more) is kept; empty: no reason is known here.
-  [[nodiscard]] const std::string& failure() const noexcept { return failure_; }
+  [[nodiscard]] std::string failure() const;
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] std::int64_t size() const noexcept { return num_samples_; }

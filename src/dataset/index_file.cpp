@@ -121,7 +121,8 @@ void check_replaceable(const std::string& path) {
 
 bool RecordScan::have(std::size_t nbytes) {
   if (at_ + nbytes <= held_) return true;
-  std::memmove(buffer_.data(), buffer_.data() + at_, held_ - at_);
+  std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(at_), buffer_.begin() + static_cast<std::ptrdiff_t>(held_),
+            buffer_.begin());
   file_offset_ += at_;
   held_ -= at_;
   at_ = 0;

@@ -16,6 +16,7 @@
 
 #include "dataset/index_file.h"
 #include "infeed/base/error.h"
+#include "memory/memfd.h"
 
 // INDEX          named only when it is whole
 // INDEX.new      being written, under the lock; the next writer writes over what is left of one
@@ -106,7 +107,7 @@ std::string folder_of(const std::string& path) {
 
 IndexPart make_part(const std::string& index_path) {
   IndexPart part{index_path + ".XXXXXX" + kSuffix, -1};
-  part.fd = mkostemps(part.path.data(), static_cast<int>(std::strlen(kSuffix)), O_CLOEXEC);
+  part.fd = above_standard_streams(mkostemps(part.path.data(), static_cast<int>(std::strlen(kSuffix)), O_CLOEXEC));
   const bool ready = part.fd >= 0 && flock(part.fd, LOCK_EX | LOCK_NB) == 0 && write_all(part.fd, part_header(), 0);
   if (ready) return part;
   const int cause = errno;

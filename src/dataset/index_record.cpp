@@ -71,7 +71,7 @@ bool take_entries(VarintReader& reader, std::size_t count, std::vector<EntryPoin
     entry.bit = static_cast<std::uint8_t>(at % 8);
     for (std::int16_t& dc : entry.dc) {
       const auto raw = static_cast<std::uint32_t>(reader.take());
-      dc = static_cast<std::int16_t>(dc + static_cast<std::int32_t>((raw >> 1) ^ (0U - (raw & 1))));
+      dc = static_cast<std::int16_t>(static_cast<std::uint32_t>(dc) + ((raw >> 1) ^ (0U - (raw & 1))));
     }
     entries.push_back(entry);
   }

@@ -6,6 +6,7 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <new>
 #include <span>
 #include <string>
@@ -13,6 +14,8 @@
 #include <vector>
 
 #include "batch/writer.h"
+#include "dataset/index_file.h"
+#include "decode/decoder.h"
 #include "decode/jpeg_maker.h"
 #include "decode/png_maker.h"
 #include "infeed/dataset/synthetic.h"
@@ -151,6 +154,36 @@ void make_states(const Corpus& corpus) {
              R"({"a":-1,"b":18446744073709551615,"c":1.5e-3,"d":[1,2],"e":{"f":[{}]},"g":"\u00e9","h":null,"i":true})");
 }
 
+// index_fuzz.cpp takes the first byte as its choice, and makes magic, size and checksum of a record itself.
+void make_indexes(const Corpus& corpus) {
+  std::vector<IndexRecord> records(2);
+  const Bytes file = make_jpeg({.width = 200, .height = 100});
+  Decoder decoder;
+  decoder.open(file, {});
+  decoder.use_index(records[0].rows);
+  static_cast<void>(decoder.decode({199, 99, 1, 1}, 1, 1));
+  records[1].rows.none = true;
+  std::string part(reinterpret_cast<const char*>(part_header().data()), kIndexHeaderBytes);
+  const std::string path = std::filesystem::temp_directory_path() / "infeed-seed.index";
+  IndexWriter writer(path);
+  for (IndexRecord& record : records) {
+    record.name = 7 + record.rows.entries.size();
+    record.key = {file.size(), 1, 2};
+    const auto bytes = encode(record);
+    const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    std::string seed(1, '\0');
+    corpus.add(record.rows.none ? "none" : "record", seed.append(text, 0, text.size() - 8));
+    part += text;
+    writer.add(bytes, record);
+  }
+  writer.finish();
+  std::ifstream whole(path, std::ios::binary);
+  corpus.add("part", part.insert(0, 1, '\1'));
+  std::string bytes(std::istreambuf_iterator<char>(whole), {});
+  corpus.add("index", bytes.insert(0, 1, '\1'));
+  std::filesystem::remove(path);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -163,6 +196,7 @@ int main(int argc, char** argv) try {
   make_pngs(Corpus(folder / "png"));
   make_batches(Corpus(folder / "batch_reader"));
   make_states(Corpus(folder / "state"));
+  make_indexes(Corpus(folder / "index"));
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());
