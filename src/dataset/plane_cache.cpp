@@ -31,9 +31,9 @@ namespace {
 constexpr std::uint64_t kMagic = 0x31435049;  // "IPC1"
 constexpr std::uint64_t kNothing = 0, kBeingWritten = 1;
 constexpr std::uint64_t kAlign = 64, kPage = 4096, kReadBehind = 64;
-constexpr std::uint64_t kSmallest = 64 << 10;    // room for pictures that makes sense at all
-constexpr std::uint64_t kLookEvery = 16 << 20;   // of growth: how often the machine's memory is looked at
-constexpr std::uint64_t kLeaveBytes = 64 << 20;  // of it, for everybody else
+constexpr std::uint64_t kSmallest = 64 << 10;     // room for pictures that makes sense at all
+constexpr std::uint64_t kLookEvery = 16 << 20;    // of growth: how often the machine's memory is looked at
+constexpr std::uint64_t kLeaveBytes = 256 << 20;  // of it, for everybody else
 
 struct alignas(64) PictureHead {
   std::int32_t width = 0, height = 0, num_planes = 0, spread_x = 1, spread_y = 1;
