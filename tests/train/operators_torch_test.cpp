@@ -1,12 +1,8 @@
 // Every operator, forward and backward, against LibTorch.
-#include <gtest/gtest.h>
-#include <torch/torch.h>
-
 #include <functional>
 #include <ostream>
 
-#include "infeed/train/train.h"
-#include "train/values.h"
+#include "train/torch_compare.h"
 
 namespace infeed {
 namespace {
@@ -23,20 +19,6 @@ struct Operator {
   friend void PrintTo(const Operator& op, std::ostream* out) { *out << op.name; }
 };
 
-torch::Tensor to_torch(const Tensor& tensor) {
-  const Tensor plain = tensor.detach().contiguous();
-  const bool labels = plain.dtype() == DType::kInt64;
-  return torch::from_blob(plain.data_ptr(), plain.shape().span(), labels ? torch::kInt64 : torch::kFloat32).clone();
-}
-
-void expect_close(const Tensor& ours, const torch::Tensor& theirs, const std::string& what) {
-  ASSERT_TRUE(ours.defined() && theirs.defined()) << what;
-  ASSERT_EQ(ours.shape(), Shape(std::span(theirs.sizes().data(), theirs.sizes().size()))) << what;
-  const torch::Tensor mine = to_torch(ours);
-  EXPECT_TRUE(torch::allclose(mine, theirs.detach().to(mine.dtype()), 1e-4, 1e-5))
-      << what << " differs by up to " << (mine - theirs).abs().max().item<double>();
-}
-
 struct OperatorsTorchTest : testing::TestWithParam<Operator> {
   OperatorsTorchTest() {
     for (const Shape& shape : GetParam().shapes) {
@@ -51,12 +33,12 @@ struct OperatorsTorchTest : testing::TestWithParam<Operator> {
 TEST_P(OperatorsTorchTest, AgreesForwardAndBackward) {
   const Tensor y = GetParam().ours(ours);
   const torch::Tensor expected = GetParam().theirs(theirs);
-  expect_close(y, expected, "output");
+  expect_close(y, expected, "output", 1e-4);
   const Tensor grad = spread_values(y.shape(), 17);
   y.backward(grad);
   expected.backward(to_torch(grad));
   for (std::size_t i = 0; i < ours.size(); ++i)
-    expect_close(ours[i].grad(), theirs[i].grad(), "gradient of input " + std::to_string(i));
+    expect_close(ours[i].grad(), theirs[i].grad(), "gradient of input " + std::to_string(i), 1e-4);
 }
 
 const Tensor kLabels = Tensor::from_values<std::int64_t>({2, 0, -100, 9, 1, 1});
@@ -236,8 +218,275 @@ const Operator kLayers[] = {
      }},
 };
 
+const Tensor kPicks = Tensor::from_values<std::int64_t>({2, 0, 2, 1});
+const torch::Tensor kTorchPicks = torch::tensor({2, 0, 2, 1}, torch::kInt64);
+using Slices = std::initializer_list<torch::indexing::TensorIndex>;
+
+const Operator kMoves[] = {
+    {"Cat",
+     {{2, 3}, {4, 3}},
+     [](auto& in) {
+       return cat({in[0], in[1], in[0]});
+     },
+     [](auto& in) {
+       return torch::cat({in[0], in[1], in[0]});
+     }},
+    {"Stack",
+     {{2, 3}, {2, 3}},
+     [](auto& in) {
+       return stack({in[0], in[1]}, 1);
+     },
+     [](auto& in) {
+       return torch::stack({in[0], in[1]}, 1);
+     }},
+    {"Split",
+     {{5, 3}},
+     [](auto& in) { return split(in[0], 2)[1] * split(in[0], 2)[0]; },
+     [](auto& in) { return torch::split(in[0], 2)[1] * torch::split(in[0], 2)[0]; }},
+    {"Unbind",
+     {{3, 4}},
+     [](auto& in) { return unbind(in[0], 1)[2]; },
+     [](auto& in) { return torch::unbind(in[0], 1)[2]; }},
+    {"Repeat",
+     {{2, 3}},
+     [](auto& in) {
+       return repeat(in[0], {2, 1, 3});
+     },
+     [](auto& in) {
+       return in[0].repeat({2, 1, 3});
+     }},
+    {"Flip",
+     {{2, 3, 4}},
+     [](auto& in) {
+       return flip(in[0], {0, 2});
+     },
+     [](auto& in) {
+       return in[0].flip({0, 2});
+     }},
+    {"Roll", {{5, 2}}, [](auto& in) { return roll(in[0], 2, 0); }, [](auto& in) { return in[0].roll(2, 0); }},
+    {"Triu",
+     {{3, 4, 5}},
+     [](auto& in) { return triu(in[0], 1) + tril(in[0], -1); },
+     [](auto& in) { return in[0].triu(1) + in[0].tril(-1); }},
+    {"Pad",
+     {{2, 3, 4}},
+     [](auto& in) {
+       return pad(in[0], std::array<std::int64_t, 4>{1, 2, -1, 3}, PadMode::kConstant, 0.5);
+     },
+     [](auto& in) {
+       return torch::constant_pad_nd(in[0], {1, 2, -1, 3}, 0.5);
+     }},
+    {"PadReflect",
+     {{2, 3, 6}},
+     [](auto& in) {
+       return pad(in[0], std::array<std::int64_t, 2>{2, 3}, PadMode::kReflect);
+     },
+     [](auto& in) {
+       return torch::reflection_pad1d(in[0], {2, 3});
+     }},
+    {"Sort",
+     {{5, 7}},
+     [](auto& in) { return sort(in[0], 0, true).values; },
+     [](auto& in) { return std::get<0>(in[0].sort(0, true)); }},
+    {"Topk",
+     {{5, 7}},
+     [](auto& in) { return topk(in[0], 3).values; },
+     [](auto& in) { return std::get<0>(in[0].topk(3)); }},
+    {"Gather",
+     {{4, 3}},
+     [](auto& in) {
+       return gather(in[0], 1, kPicks.view({4, 1}));
+     },
+     [](auto& in) {
+       return in[0].gather(1, kTorchPicks.view({4, 1}));
+     }},
+    {"Scatter",
+     {{4, 3}, {4, 1}},
+     [](auto& in) {
+       return scatter(in[0], 1, kPicks.view({4, 1}), in[1]);
+     },
+     [](auto& in) {
+       return in[0].scatter(1, kTorchPicks.view({4, 1}), in[1]);
+     }},
+    {"ScatterAdd",
+     {{3, 2}, {2, 2}},
+     [](auto& in) {
+       return scatter_add(in[0], 0, kPicks.view({2, 2}), in[1]);
+     },
+     [](auto& in) {
+       return in[0].scatter_add(0, kTorchPicks.view({2, 2}), in[1]);
+     }},
+    {"IndexSelect",
+     {{2, 3, 4}},
+     [](auto& in) { return index_select(in[0], 1, kPicks); },
+     [](auto& in) { return in[0].index_select(1, kTorchPicks); }},
+    {"IndexAdd",
+     {{3, 2}, {4, 2}},
+     [](auto& in) { return index_add(in[0], 0, kPicks, in[1], 2.0); },
+     [](auto& in) { return in[0].index_add(0, kTorchPicks, in[1], 2.0); }},
+    {"IndexTensors",
+     {{3, 4, 5}},
+     [](auto& in) {
+       return in[0].index({kPicks, Slice{1, {}}, kPicks});
+     },
+     [](auto& in) {
+       return in[0].index(Slices{kTorchPicks, torch::indexing::Slice(1), kTorchPicks});
+     }},
+    {"IndexMask",
+     {{4, 5}},
+     [](auto& in) { return in[0].index({gt(in[0], 0.0)}); },
+     [](auto& in) { return in[0].index(Slices{in[0] > 0.0}); }},
+    {"MaskedFill",
+     {{4, 5}},
+     [](auto& in) { return masked_fill(in[0], gt(in[0], 0.0), -2.0); },
+     [](auto& in) { return in[0].masked_fill(in[0] > 0.0, -2.0); }},
+    {"Unfold",
+     {{3, 9}},
+     [](auto& in) { return in[0].unfold(1, 4, 2); },
+     [](auto& in) { return in[0].unfold(1, 4, 2); }},
+    {"AsStrided",
+     {{20}},
+     [](auto& in) {
+       return in[0].as_strided({3, 4}, {2, 3}, 1);
+     },
+     [](auto& in) {
+       return in[0].as_strided({3, 4}, {2, 3}, 1);
+     }},
+    {"Diagonal",
+     {{3, 4, 5}},
+     [](auto& in) { return in[0].diagonal(1, 0, 2); },
+     [](auto& in) { return in[0].diagonal(1, 0, 2); }},
+    {"Addmm",
+     {{4}, {3, 5}, {5, 4}},
+     [](auto& in) { return addmm(in[0], in[1], in[2], 0.5, 2.0); },
+     [](auto& in) { return torch::addmm(in[0], in[1], in[2], 0.5, 2.0); }},
+    {"Dot", {{7}, {7}}, [](auto& in) { return matmul(in[0], in[1]); }, [](auto& in) { return in[0].matmul(in[1]); }},
+    {"WideMatmul",
+     {{3, 4}, {4, 5}},
+     [](auto& in) { return matmul(in[0].to(DType::kFloat64), in[1].to(DType::kFloat64)).to(DType::kFloat32); },
+     [](auto& in) { return in[0].matmul(in[1]); }},
+};
+
+const torch::Tensor kTargets = torch::tensor({0.2, 0.9, 0.0, 1.0, 0.5, 0.4}, torch::kFloat32).view({2, 3});
+const Tensor kOurTargets = Tensor::from_values({0.2f, 0.9f, 0.0f, 1.0f, 0.5f, 0.4f}, {2, 3});
+const Tensor kWeights = Tensor::from_values({0.5f, 2.0f, 1.0f, 3.0f, 1.f, 1.f, 1.f, 1.f, 0.1f, 1.f});
+
+const Operator kLosses[] = {
+    {"Mse",
+     {{2, 3}, {2, 3}},
+     [](auto& in) { return nn::mse_loss(in[0], in[1]); },
+     [](auto& in) { return torch::mse_loss(in[0], in[1]); }},
+    {"L1",
+     {{2, 3}, {2, 3}},
+     [](auto& in) { return nn::l1_loss(in[0], in[1], nn::Reduction::kSum); },
+     [](auto& in) { return F::l1_loss(in[0], in[1], F::L1LossFuncOptions(torch::kSum)); }},
+    {"SmoothL1",
+     {{2, 3}, {2, 3}},
+     [](auto& in) { return nn::smooth_l1_loss(in[0], in[1], nn::Reduction::kNone, 0.5); },
+     [](auto& in) { return F::smooth_l1_loss(in[0], in[1], F::SmoothL1LossFuncOptions(torch::kNone), 0.5); }},
+    {"Bce",
+     {{2, 3}},
+     [](auto& in) { return nn::binary_cross_entropy(sigmoid(in[0]), kOurTargets); },
+     [](auto& in) { return torch::binary_cross_entropy(torch::sigmoid(in[0]), kTargets); }},
+    {"BceLogits",
+     {{2, 3}, {3}},
+     [](auto& in) {
+       return nn::binary_cross_entropy_with_logits(in[0], kOurTargets, {}, in[1].detach() + 2.0) + sum(in[1]);
+     },
+     [](auto& in) {
+       return torch::binary_cross_entropy_with_logits(in[0], kTargets, {}, in[1].detach() + 2.0) + in[1].sum();
+     }},
+    {"KlDiv",
+     {{2, 3}},
+     [](auto& in) { return nn::kl_div(in[0], kOurTargets, nn::Reduction::kMean, false, true); },
+     [](auto& in) { return torch::kl_div(in[0], kTargets, at::Reduction::Sum) / 2.0; }},
+    {"WeightedCrossEntropy",
+     {{6, 10}},
+     [](auto& in) { return nn::cross_entropy(in[0], kLabels, {.label_smoothing = 0.1, .weight = kWeights}); },
+     [](auto& in) {
+       return F::cross_entropy(in[0], kTorchLabels,
+                               F::CrossEntropyFuncOptions().label_smoothing(0.1).weight(to_torch(kWeights)));
+     }},
+    {"CrossEntropyNone",
+     {{6, 10}},
+     [](auto& in) { return nn::cross_entropy(in[0], kLabels, {.reduction = nn::Reduction::kNone}); },
+     [](auto& in) {
+       return F::cross_entropy(in[0], kTorchLabels, F::CrossEntropyFuncOptions().reduction(torch::kNone));
+     }},
+    {"CrossEntropyOfPixels",
+     {{2, 3, 2, 2}},
+     [](auto& in) {
+       return nn::cross_entropy(in[0], Tensor::from_values<std::int64_t>({0, 1, 2, 2, 1, 0, 0, -100}, {2, 2, 2}));
+     },
+     [](auto& in) {
+       return F::cross_entropy(in[0], torch::tensor({0, 1, 2, 2, 1, 0, 0, -100}, torch::kInt64).view({2, 2, 2}));
+     }},
+    {"CrossEntropyOfProbabilities",
+     {{2, 3}},
+     [](auto& in) { return nn::cross_entropy(in[0], kOurTargets, {.label_smoothing = 0.1}); },
+     [](auto& in) { return F::cross_entropy(in[0], kTargets, F::CrossEntropyFuncOptions().label_smoothing(0.1)); }},
+    {"LayerNorm",
+     {{4, 6, 33}, {33}, {33}},
+     [](auto& in) { return nn::layer_norm(in[0], {33}, in[1], in[2]); },
+     [](auto& in) { return torch::layer_norm(in[0], {33}, in[1], in[2]); }},
+    {"LayerNorm2d",
+     {{4, 6, 5}},
+     [](auto& in) {
+       return nn::layer_norm(in[0], {6, 5});
+     },
+     [](auto& in) {
+       return torch::layer_norm(in[0], {6, 5});
+     }},
+    {"GroupNorm",
+     {{2, 6, 5, 4}, {6}, {6}},
+     [](auto& in) { return nn::group_norm(in[0], 3, in[1], in[2]); },
+     [](auto& in) { return torch::group_norm(in[0], 3, in[1], in[2]); }},
+    {"BatchNorm1d",
+     {{6, 4}, {4}, {4}},
+     [](auto& in) { return nn::batch_norm(in[0], {}, {}, in[1], in[2], {.training = true}); },
+     [](auto& in) {
+       return F::batch_norm(in[0], {}, {}, F::BatchNormFuncOptions().weight(in[1]).bias(in[2]).training(true));
+     }},
+    {"Embedding",
+     {{5, 3}},
+     [](auto& in) {
+       return nn::embedding(kPicks.view({2, 2}), in[0], 1);
+     },
+     [](auto& in) {
+       return torch::embedding(in[0], kTorchPicks.view({2, 2}), 1);
+     }},
+    {"Attention",
+     {{2, 2, 5, 8}, {2, 2, 5, 8}, {2, 2, 5, 8}},
+     [](auto& in) { return nn::scaled_dot_product_attention(in[0], in[1], in[2], {}, {.is_causal = true}); },
+     [](auto& in) { return torch::scaled_dot_product_attention(in[0], in[1], in[2], {}, 0.0, true); }},
+    {"Conv1d",
+     {{2, 4, 11}, {6, 2, 3}, {6}},
+     [](auto& in) { return nn::conv1d(in[0], in[1], in[2], {.stride = 2, .padding = 1, .groups = 2}); },
+     [](auto& in) { return torch::conv1d(in[0], in[1], in[2], 2, 1, 1, 2); }},
+    {"ConvTranspose",
+     {{2, 4, 5, 6}, {4, 3, 3, 3}, {6}},
+     [](auto& in) {
+       return nn::conv_transpose2d(in[0], in[1], in[2], {.stride = 2, .padding = 1, .output_padding = 1, .groups = 2});
+     },
+     [](auto& in) { return torch::conv_transpose2d(in[0], in[1], in[2], 2, 1, 1, 2); }},
+    {"WideConv",
+     {{2, 4, 6, 7}, {6, 2, 3, 3}, {6}},
+     [](auto& in) {
+       const auto wide = [](const Tensor& t) { return t.to(DType::kFloat64); };
+       return nn::conv2d(wide(in[0]), wide(in[1]), wide(in[2]), {.stride = 2, .padding = 1, .groups = 2})
+           .to(DType::kFloat32);
+     },
+     [](auto& in) { return torch::conv2d(in[0], in[1], in[2], 2, 1, 1, 2); }},
+    {"AvgPoolPadded",
+     {{2, 3, 7, 8}},
+     [](auto& in) { return nn::avg_pool2d(in[0], 3, 2, 1); },
+     [](auto& in) { return torch::avg_pool2d(in[0], 3, 2, 1); }},
+};
+
 const auto kName = [](const auto& test) { return test.param.name; };
 INSTANTIATE_TEST_SUITE_P(Arithmetic, OperatorsTorchTest, testing::ValuesIn(kArithmetic), kName);
+INSTANTIATE_TEST_SUITE_P(Moves, OperatorsTorchTest, testing::ValuesIn(kMoves), kName);
+INSTANTIATE_TEST_SUITE_P(Losses, OperatorsTorchTest, testing::ValuesIn(kLosses), kName);
 INSTANTIATE_TEST_SUITE_P(Layers, OperatorsTorchTest, testing::ValuesIn(kLayers), kName);
 
 }  // namespace

@@ -1,7 +1,12 @@
 #pragma once
 /// The companion's everyday headers.
 
+#include "infeed/train/autograd/anomaly.h"
+#include "infeed/train/autograd/backward.h"
+#include "infeed/train/autograd/function.h"
 #include "infeed/train/autograd/grad_mode.h"
+#include "infeed/train/autograd/gradcheck.h"
+#include "infeed/train/autograd/in_place.h"
 #include "infeed/train/autograd/ops.h"
 #include "infeed/train/nn/activation.h"
 #include "infeed/train/nn/batch_norm.h"

@@ -124,13 +124,18 @@ Tensor randperm(std::int64_t n, const TensorOptions& options, Generator* generat
   return out;
 }
 
+// One number per element in the dtype of the chances: float64 draws 53 bits, others 24.
 Tensor bernoulli(const Tensor& p, Generator* generator) {
   Tensor out = Tensor::empty_like(p);
   if (p.is_meta()) return out;
   const Tensor chances = p.detach().to(DType::kFloat64).contiguous();
   const Tensor drawn = Tensor::empty(p.shape(), TensorOptions(DType::kFloat64, DeviceId{}));
-  for (std::int64_t i = 0; i < p.numel(); ++i)
-    drawn.data<double>()[i] = chosen(generator).engine().uniform_double() < chances.data<double>()[i] ? 1.0 : 0.0;
+  TorchGenerator& engine = chosen(generator).engine();
+  for (std::int64_t i = 0; i < p.numel(); ++i) {
+    const double number =
+        p.dtype() == DType::kFloat64 ? engine.uniform_double() : static_cast<double>(engine.uniform_float());
+    drawn.data<double>()[i] = number < chances.data<double>()[i] ? 1.0 : 0.0;
+  }
   kernels::copy(out, drawn);
   return out;
 }

@@ -46,11 +46,16 @@ void rebase_base(Tensor& base, const Tensor& part, const Tensor& result) {
   };
   const Tensor like = base.detach();
   auto formula = [=](const Pass& p) {
-    Tensor grad = Tensor::empty_strided(like.shape(), like.strides(), TensorOptions(like.dtype(), like.device()));
-    kernels::copy(grad, p.g());
+    Tensor grad = p.g();  // to lie as the base does
+    if (grad_enabled()) {
+      require(like.is_contiguous(), "create_graph through a write into a part of a tensor that is not contiguous");
+      grad = grad.clone(MemoryFormat::kContiguous);
+    } else {
+      grad = Tensor::empty_strided(like.shape(), like.strides(), like.options());
+      kernels::copy(grad, p.g());
+    }
     if (p.needs(1)) p.give(1, slice_of(grad).clone(MemoryFormat::kContiguous));
     if (!p.needs(0)) return;
-    const NoGradGuard no_grad;
     slice_of(grad).zero_();
     p.give(0, grad);
   };

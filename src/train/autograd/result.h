@@ -25,4 +25,15 @@ namespace infeed {
 [[nodiscard]] Tensor binary_result(kernels::BinaryOp op, const Tensor& a, const Tensor& b, DType compute,
                                    std::optional<DType> stored = {}, double alpha = 1.0);
 
+/// The same in x's dtype, or the default one instead of an integer.
+[[nodiscard]] Tensor real_unary(kernels::UnaryOp op, const Tensor& x, double a = 0.0, double b = 0.0);
+[[nodiscard]] Tensor real_binary(kernels::BinaryOp op, const Tensor& a, const Tensor& b);
+/// In the operands' common dtype.
+[[nodiscard]] Tensor binary_of(kernels::BinaryOp op, const Tensor& a, const Tensor& b);
+
+/// g v and g / v for backward: 0 where g is 0, so that what a mask left out cannot make NaN of it. Under create_graph
+/// the plain operations.
+[[nodiscard]] Tensor times(const Tensor& g, const Tensor& v);
+[[nodiscard]] Tensor over(const Tensor& g, const Tensor& v);
+
 }  // namespace infeed

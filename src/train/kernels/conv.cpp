@@ -13,7 +13,6 @@ using BackwardData = dnnl::convolution_backward_data;
 using BackwardWeights = dnnl::convolution_backward_weights;
 
 constexpr auto kDirect = dnnl::algorithm::convolution_direct;
-constexpr auto kF32 = memory::data_type::f32;
 
 // Everything that oneDNN must know about one convolution.
 struct Problem {
@@ -21,15 +20,17 @@ struct Problem {
   memory::dims stride, dilation, padding_left, padding_right;
   bool with_bias;
 
-  Problem(const Shape& x_shape, const Shape& w, const ConvGeometry& g, bool has_bias) : with_bias(has_bias) {
+  Problem(const Shape& x_shape, const Shape& w, const ConvGeometry& g, bool has_bias, DType dtype)
+      : with_bias(has_bias) {
     const Shape y_shape = conv2d_shape(x_shape, w, g);
-    x = describe(x_shape, channels_last_strides(x_shape));
-    y = describe(y_shape, channels_last_strides(y_shape));
+    const auto type = to_dnnl(dtype);
+    x = describe(x_shape, channels_last_strides(x_shape), dtype);
+    y = describe(y_shape, channels_last_strides(y_shape), dtype);
     const memory::dims w_dims = g.groups == 1 ? memory::dims{w[0], w[1], w[2], w[3]}
                                               : memory::dims{g.groups, w[0] / g.groups, w[1], w[2], w[3]};
-    weight = memory::desc(w_dims, kF32, g.groups == 1 ? memory::format_tag::oihw : memory::format_tag::goihw);
-    weight_any = memory::desc(w_dims, kF32, memory::format_tag::any);
-    bias = has_bias ? memory::desc({w[0]}, kF32, memory::format_tag::a) : memory::desc();
+    weight = memory::desc(w_dims, type, g.groups == 1 ? memory::format_tag::oihw : memory::format_tag::goihw);
+    weight_any = memory::desc(w_dims, type, memory::format_tag::any);
+    bias = has_bias ? memory::desc({w[0]}, type, memory::format_tag::a) : memory::desc();
     for (std::size_t i = 0; i < 2; ++i) {
       stride.push_back(g.stride[i]);
       dilation.push_back(g.dilation[i] - 1);  // oneDNN counts the gaps
@@ -46,9 +47,9 @@ struct Problem {
   }
 };
 
-Key key_of(const Shape& x, const Shape& weight, const ConvGeometry& g, int variant) {
+Key key_of(const Shape& x, const Shape& weight, const ConvGeometry& g, int variant, DType dtype) {
   Key key;
-  key.add(x).add(weight).add(g.groups).add(variant);
+  key.add(static_cast<std::int64_t>(dtype)).add(x).add(weight).add(g.groups).add(variant);
   for (std::size_t i = 0; i < 2; ++i) key.add(g.stride[i]).add(g.padding[i]).add(g.dilation[i]);
   return key;
 }
@@ -120,9 +121,10 @@ Shape conv2d_shape(const Shape& x, const Shape& weight, const ConvGeometry& g) {
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvGeometry& g, bool relu) {
   thread_local Cache<Entry> cache;
   const bool with_bias = bias.defined();
-  Entry& entry = cache.get(key_of(x.shape(), weight.shape(), g, (with_bias ? 1 : 0) + (relu ? 2 : 0)),
-                           [&] { return make_forward(Problem(x.shape(), weight.shape(), g, with_bias), relu); });
-  Tensor y = Tensor::empty(conv2d_shape(x.shape(), weight.shape(), g), DType::kFloat32, MemoryFormat::kChannelsLast);
+  Entry& entry = cache.get(key_of(x.shape(), weight.shape(), g, (with_bias ? 1 : 0) + (relu ? 2 : 0), x.dtype()), [&] {
+    return make_forward(Problem(x.shape(), weight.shape(), g, with_bias, x.dtype()), relu);
+  });
+  Tensor y = Tensor::empty(conv2d_shape(x.shape(), weight.shape(), g), x.dtype(), MemoryFormat::kChannelsLast);
   std::unique_ptr<Storage> holder;
   entry.primitive.run({{DNNL_ARG_SRC, x.data_ptr()},
                        {DNNL_ARG_WEIGHTS, laid_out(entry.weight, weight, holder)},
@@ -133,9 +135,10 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
 
 Tensor conv2d_backward_input(const Tensor& grad, const Tensor& weight, const Shape& x_shape, const ConvGeometry& g) {
   thread_local Cache<Entry> cache;
-  Entry& entry = cache.get(key_of(x_shape, weight.shape(), g, 0),
-                           [&] { return make_backward_data(Problem(x_shape, weight.shape(), g, false)); });
-  Tensor x_grad = Tensor::empty(x_shape, DType::kFloat32, MemoryFormat::kChannelsLast);
+  Entry& entry = cache.get(key_of(x_shape, weight.shape(), g, 0, grad.dtype()), [&] {
+    return make_backward_data(Problem(x_shape, weight.shape(), g, false, grad.dtype()));
+  });
+  Tensor x_grad = Tensor::empty(x_shape, grad.dtype(), MemoryFormat::kChannelsLast);
   std::unique_ptr<Storage> holder;
   entry.primitive.run({{DNNL_ARG_DIFF_DST, grad.data_ptr()},
                        {DNNL_ARG_WEIGHTS, laid_out(entry.weight, weight, holder)},
@@ -146,9 +149,11 @@ Tensor conv2d_backward_input(const Tensor& grad, const Tensor& weight, const Sha
 ConvWeightGrads conv2d_backward_weight(const Tensor& grad, const Tensor& x, const Shape& weight_shape, bool with_bias,
                                        const ConvGeometry& g) {
   thread_local Cache<Entry> cache;
-  Entry& entry = cache.get(key_of(x.shape(), weight_shape, g, with_bias ? 1 : 0),
-                           [&] { return make_backward_weights(Problem(x.shape(), weight_shape, g, with_bias)); });
-  ConvWeightGrads grads{Tensor::empty(weight_shape), with_bias ? Tensor::empty({weight_shape[0]}) : Tensor()};
+  Entry& entry = cache.get(key_of(x.shape(), weight_shape, g, with_bias ? 1 : 0, x.dtype()), [&] {
+    return make_backward_weights(Problem(x.shape(), weight_shape, g, with_bias, x.dtype()));
+  });
+  ConvWeightGrads grads{Tensor::empty(weight_shape, x.dtype()),
+                        with_bias ? Tensor::empty({weight_shape[0]}, x.dtype()) : Tensor()};
   std::unique_ptr<Storage> holder;
   std::byte* computed = grads.weight.data_ptr();
   if (entry.weight.needed()) {

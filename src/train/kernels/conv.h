@@ -15,7 +15,7 @@ struct ConvGeometry {
   std::int64_t groups;
 };
 
-// x, y and their gradients: float32 [N, C, H, W], channels last. weight: float32 [O, C / groups, kh, kw], contiguous;
+// x, y and their gradients: float32 or bfloat16 [N, C, H, W], channels last. weight: [O, C / groups, kh, kw], contiguous;
 // where the fast kernels want another layout it is reordered here (below 1 % of the time).
 
 /// `bias` may be undefined; `relu` clips y at 0.

@@ -189,23 +189,25 @@ Block<C, 2> real_block(BinaryOp op) {
     case BinaryOp::kFmod: return block_of<C, 2>([](C x, C y) { return std::fmod(x, y); });
     case BinaryOp::kPow: return block_of<C, 2>([](C x, C y) { return std::pow(x, y); });
     case BinaryOp::kAtan2: return block_of<C, 2>([](C x, C y) { return std::atan2(x, y); });
-    case BinaryOp::kTanhGrad: return block_of<C, 2>([](C g, C y) { return g * (1 - y * y); });
-    case BinaryOp::kSigmoidGrad: return block_of<C, 2>([](C g, C y) { return g * y * (1 - y); });
+    case BinaryOp::kTimes: return block_of<C, 2>([](C g, C y) { return g == 0 ? C{0} : g * y; });
+    case BinaryOp::kOver: return block_of<C, 2>([](C g, C y) { return g == 0 ? C{0} : g / y; });
+    case BinaryOp::kTanhGrad: return block_of<C, 2>([](C g, C y) { return g == 0 ? C{0} : g * (1 - y * y); });
+    case BinaryOp::kSigmoidGrad: return block_of<C, 2>([](C g, C y) { return g == 0 ? C{0} : g * y * (1 - y); });
     case BinaryOp::kGeluGrad:  // Phi(x) + x phi(x)
       return block_of<C, 2>([](C g, C x) {
         const C phi = C(0.3989422804014327) * fast::exp(C(-0.5) * x * x);
-        return g * (C(0.5) * (1 + fast::erf(x * C(0.7071067811865476))) + x * phi);
+        return g == 0 ? C{0} : g * (C(0.5) * (1 + fast::erf(x * C(0.7071067811865476))) + x * phi);
       });
     case BinaryOp::kGeluTanhGrad:
       return block_of<C, 2>([](C g, C x) {
         const C t = fast::tanh(gelu_inner(x));
         const C slope = C(0.7978845608028654) * (1 + 3 * C(0.044715) * x * x);
-        return g * C(0.5) * (1 + t + x * (1 - t * t) * slope);
+        return g == 0 ? C{0} : g * C(0.5) * (1 + t + x * (1 - t * t) * slope);
       });
     case BinaryOp::kSiluGrad:
       return block_of<C, 2>([](C g, C x) {
         const C s = 1 / (1 + fast::exp(-x));
-        return g * s * (1 + x * (1 - s));
+        return g == 0 ? C{0} : g * s * (1 + x * (1 - s));
       });
     default: return nullptr;
   }

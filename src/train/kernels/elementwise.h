@@ -80,7 +80,9 @@ enum class BinaryOp : std::uint8_t {
   kBitAnd,
   kBitOr,
   kBitXor,
-  // Derivatives in one pass: x is the gradient that arrives, y what was saved.
+  // Derivatives in one pass: x is the gradient that arrives, y what was saved. 0 where x is 0, whatever y.
+  kTimes,
+  kOver,
   kReluGrad,
   kLeakyReluGrad,
   kTanhGrad,

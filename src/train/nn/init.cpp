@@ -10,14 +10,14 @@
 
 namespace infeed::nn {
 
-void uniform_(Tensor& tensor, float low, float high) {
+void uniform_(Tensor& tensor, double low, double high) {
   const NoGradGuard no_grad;
-  tensor.copy_(Tensor::uniform(tensor.shape(), low, high));
+  (void)infeed::uniform_(tensor, low, high);
 }
 
-void normal_(Tensor& tensor, float mean, float std) {
+void normal_(Tensor& tensor, double mean, double std) {
   const NoGradGuard no_grad;
-  tensor.copy_(affine(Tensor::randn(tensor.shape()), static_cast<double>(std), static_cast<double>(mean)));
+  (void)infeed::normal_(tensor, mean, std);
 }
 
 std::int64_t fan_in(const Tensor& weight) {
@@ -27,15 +27,16 @@ std::int64_t fan_in(const Tensor& weight) {
 }
 
 void kaiming_uniform_(Tensor& weight, double a) {
-  const auto bound = static_cast<float>(std::sqrt(6.0 / ((1.0 + a * a) * static_cast<double>(fan_in(weight)))));
-  uniform_(weight, -bound, bound);
+  const double bound =
+      std::sqrt(3.0) * (std::sqrt(2.0 / (1.0 + a * a)) / std::sqrt(static_cast<double>(fan_in(weight))));
+  nn::uniform_(weight, -bound, bound);
 }
 
 void reset_parameters(Tensor& weight, Tensor& bias) {
   kaiming_uniform_(weight, std::sqrt(5.0));
   if (!bias.defined()) return;
-  const auto bound = static_cast<float>(1.0 / std::sqrt(static_cast<double>(fan_in(weight))));
-  uniform_(bias, -bound, bound);
+  const double bound = 1.0 / std::sqrt(static_cast<double>(fan_in(weight)));
+  nn::uniform_(bias, -bound, bound);
 }
 
 }  // namespace infeed::nn

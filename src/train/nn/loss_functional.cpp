@@ -1,95 +1,239 @@
-#include <fmt/format.h>
+// Losses, mostly in plain operations; the common cross entropy has a kernel.
 
-#include "infeed/base/error.h"
-#include "infeed/train/autograd/node.h"
+#include <cmath>
+
+#include "infeed/train/autograd/ops.h"
 #include "infeed/train/nn/functional.h"
+#include "infeed/train/tensor/warning.h"
+#include "train/autograd/replay.h"
 #include "train/kernels/cross_entropy.h"
-#include "train/tensor/impl.h"
+#include "train/tensor/check.h"
 
 namespace infeed::nn {
 namespace {
 
-using Grads = std::span<Tensor>;
-
-struct SoftmaxBackward final : Node {
-  explicit SoftmaxBackward(const Tensor& y) : Node("softmax") { save({y}); }
-  void backward(Grads grads, Grads inputs) override {
-    inputs[0] = kernels::softmax_backward(grads[0].contiguous(), saved(0));
-  }
-};
-
-struct LogSoftmaxBackward final : Node {
-  explicit LogSoftmaxBackward(const Tensor& y) : Node("log_softmax") { save({y}); }
-  void backward(Grads grads, Grads inputs) override {
-    inputs[0] = kernels::log_softmax_backward(grads[0].contiguous(), saved(0));
-  }
-};
-
-struct CrossEntropyBackward final : Node {
-  CrossEntropyBackward(const Tensor& log_probs, const Tensor& labels, const kernels::CrossEntropySpec& s)
-      : Node("cross_entropy"), spec(s) {
-    save({log_probs, labels});
-  }
-  void backward(Grads grads, Grads inputs) override {
-    inputs[0] = kernels::cross_entropy_backward(grads[0].item<float>(), saved(0), saved(1), spec);
-  }
-  kernels::CrossEntropySpec spec;
-};
-
-void check_floats(std::string_view op, const Tensor& x) {
-  if (x.dtype() != DType::kFloat32 || x.ndim() == 0 || x.numel() == 0)
-    throw ConfigError(fmt::format("{}: needs a float32 tensor with elements and dimensions, the input is {}{}.", op,
-                                  to_string(x.dtype()), x.shape().str()));
+Tensor reduced(const Tensor& losses, Reduction reduction) {
+  if (reduction == Reduction::kNone) return losses;
+  return reduction == Reduction::kMean ? mean(losses) : sum(losses);
 }
 
-// `f` works along the last dimension.
-template <class F>
-Tensor along(const Tensor& x, int dim, F&& f) {
-  return dim == x.ndim() - 1 ? f(x.contiguous()) : f(x.transpose(dim, -1).contiguous()).transpose(dim, -1);
+void check_same_size(std::string_view loss, const Tensor& x, const Tensor& t) {
+  if (x.shape() != t.shape())
+    warn(fmt::format(
+        "Using a target size (torch.Size({})) that is different to the input size (torch.Size({})) in {}. This will "
+        "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+        t.shape(), x.shape(), loss));
 }
 
-void check_labels(const Tensor& logits, const Tensor& labels, const CrossEntropySpec& spec) {
-  if (logits.dtype() != DType::kFloat32 || logits.ndim() != 2 || labels.ndim() != 1 || labels.size(0) != logits.size(0))
-    throw ConfigError(fmt::format("cross_entropy: needs float32 logits [N, classes] and labels [N], not {}{} and {}{}.",
-                                  to_string(logits.dtype()), logits.shape().str(), to_string(labels.dtype()),
-                                  labels.shape().str()));
-  if (labels.dtype() != DType::kInt64)
-    throw ConfigError(fmt::format("cross_entropy: labels must be int64, they are {}; convert with to(DType::kInt64).",
-                                  to_string(labels.dtype())));
-  if (!(spec.label_smoothing >= 0.0 && spec.label_smoothing <= 1.0))
-    throw ConfigError(fmt::format("cross_entropy: label_smoothing {} is outside [0, 1].", spec.label_smoothing));
+// One node over the losses of all elements and their reduction: PyTorch's name for it, and less memory.
+template <class Loss>
+Tensor elementwise_loss(std::string_view name, const Tensor& x, const Tensor& t, Reduction reduction, Loss loss) {
+  const auto forward = [loss, reduction](const std::vector<Tensor>& in) {
+    return reduced(loss(in[0], in[1]), reduction);
+  };
+  const Tensor y = [&] {
+    const NoGradGuard no_grad;
+    return forward({x, t});
+  }();
+  return record(name, {x, t}, y, {x, t}, [forward](const Pass& p) { replay(p, {p.saved(0), p.saved(1)}, forward); });
 }
 
 }  // namespace
 
-Tensor softmax(const Tensor& x, int dim) {
-  check_floats("softmax", x);
-  return along(x, wrap_dim("softmax", dim, x.ndim()), [](const Tensor& rows) {
-    Tensor y = kernels::softmax(rows);
-    if (needs_graph({rows})) connect(std::make_shared<SoftmaxBackward>(y), {rows}, y);
-    return y;
+Tensor mse_loss(const Tensor& x, const Tensor& t, Reduction reduction) {
+  check_same_size("mse_loss", x, t);
+  return elementwise_loss("MseLossBackward0", x, t, reduction,
+                          [](const Tensor& a, const Tensor& b) { return square(a - b); });
+}
+
+Tensor l1_loss(const Tensor& x, const Tensor& t, Reduction reduction) {
+  check_same_size("l1_loss", x, t);
+  return reduced(abs(x - t), reduction);
+}
+
+Tensor smooth_l1_loss(const Tensor& x, const Tensor& t, Reduction reduction, double beta) {
+  require(beta >= 0.0, "smooth_l1_loss does not support negative values for beta.");
+  if (beta == 0.0) return l1_loss(x, t, reduction);
+  check_same_size("smooth_l1_loss", x, t);
+  return elementwise_loss("SmoothL1LossBackward0", x, t, reduction, [beta](const Tensor& a, const Tensor& b) {
+    const Tensor d = abs(a - b);
+    return where(lt(d, beta), d * d * (0.5 / beta), d - 0.5 * beta);
   });
 }
 
-Tensor log_softmax(const Tensor& x, int dim) {
-  check_floats("log_softmax", x);
-  return along(x, wrap_dim("log_softmax", dim, x.ndim()), [](const Tensor& rows) {
-    Tensor y = kernels::log_softmax(rows);
-    if (needs_graph({rows})) connect(std::make_shared<LogSoftmaxBackward>(y), {rows}, y);
-    return y;
+Tensor huber_loss(const Tensor& x, const Tensor& t, Reduction reduction, double delta) {
+  require(delta > 0.0, "huber_loss does not support non-positive values for delta.");
+  check_same_size("huber_loss", x, t);
+  return elementwise_loss("HuberLossBackward0", x, t, reduction, [delta](const Tensor& a, const Tensor& b) {
+    const Tensor d = abs(a - b);
+    return where(lt(d, delta), d * d * 0.5, (d - 0.5 * delta) * delta);
   });
 }
 
-Tensor cross_entropy(const Tensor& logits, const Tensor& labels, const CrossEntropySpec& spec) {
-  check_labels(logits, labels, spec);
-  const Tensor rows = logits.contiguous();
-  const Tensor classes = labels.contiguous();
-  const kernels::CrossEntropySpec kernel_spec{spec.ignore_index, spec.label_smoothing};
-  const Tensor log_probs = kernels::log_softmax(rows);
-  Tensor loss = kernels::cross_entropy(log_probs, classes, kernel_spec);
-  if (needs_graph({rows}))
-    connect(std::make_shared<CrossEntropyBackward>(log_probs, classes, kernel_spec), {rows}, loss);
-  return loss;
+Tensor binary_cross_entropy(const Tensor& x, const Tensor& t, const Tensor& weight, Reduction reduction) {
+  require<ValueError>(x.shape() == t.shape(),
+                      "Using a target size (torch.Size({})) that is different to the input size (torch.Size({})) is "
+                      "deprecated. Please ensure they have the same size.",
+                      t.shape(), x.shape());
+  if (!x.is_meta() && x.numel() != 0)
+    require(min(x.detach()).item() >= 0.0 && max(x.detach()).item() <= 1.0,
+            "all elements of input should be between 0 and 1");
+  return elementwise_loss("BinaryCrossEntropyBackward0", x, t, reduction, [weight](const Tensor& a, const Tensor& b) {
+    const Tensor loss =
+        -(b * clamp(log(a), Tensor(-100.0), Tensor()) + (1.0 - b) * clamp(log1p(-a), Tensor(-100.0), Tensor()));
+    return weight.defined() ? loss * weight : loss;
+  });
+}
+
+// max(x, 0) - x t + log(1 + exp(-|x|)), which is (1 - t) x - logsigmoid(x).
+Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& t, const Tensor& weight,
+                                        const Tensor& pos_weight, Reduction reduction) {
+  require<ValueError>(x.shape() == t.shape(),
+                      "Target size (torch.Size({})) must be the same as input size (torch.Size({}))", t.shape(),
+                      x.shape());
+  return elementwise_loss("BinaryCrossEntropyWithLogitsBackward0", x, t, reduction,
+                          [weight, pos_weight](const Tensor& a, const Tensor& b) {
+                            const Tensor factor = pos_weight.defined() ? (pos_weight - 1.0) * b + 1.0 : Tensor(1.0);
+                            const Tensor loss = (1.0 - b) * a - factor * logsigmoid(a);
+                            return weight.defined() ? loss * weight : loss;
+                          });
+}
+
+Tensor kl_div(const Tensor& x, const Tensor& t, Reduction reduction, bool log_target, bool batch_mean) {
+  const Tensor losses =
+      log_target ? exp(t) * (t - x) : where(gt(t, 0.0), t * log(where(gt(t, 0.0), t, 1.0)), 0.0) - t * x;
+  if (batch_mean) return sum(losses) / static_cast<double>(x.size(0));
+  return reduced(losses, reduction);
+}
+
+// ---- Classes ----
+
+namespace {
+
+void check_classes(const Tensor& x, const Tensor& t) {
+  require(t.dtype() == DType::kInt64 || t.dtype() == DType::kUInt8, "expected scalar type Long but found {}",
+          t.dtype());
+  if (x.ndim() == 1)
+    return require(t.ndim() == 0, "multi-target not supported: a target of shape {} for one input", t.shape());
+  require<ValueError>(t.ndim() >= 1 && x.size(0) == t.size(0),
+                      "Expected input batch_size ({}) to match target batch_size ({}).", x.size(0),
+                      t.ndim() == 0 ? 1 : t.size(0));
+  Shape rest = x.shape();
+  Shape expected{rest[0]};
+  for (int d = 2; d < x.ndim(); ++d) expected.push_back(rest[d]);
+  require(t.shape() == expected, "Expected target size {}, got {}", expected, t.shape());
+}
+
+void check_range(const Tensor& t, std::int64_t classes, std::int64_t ignore_index) {
+  if (t.is_meta() || t.numel() == 0) return;
+  const Tensor plain = t.detach().to(DType::kInt64).contiguous();
+  for (std::int64_t i = 0; i < plain.numel(); ++i) {
+    const std::int64_t label = plain.data<std::int64_t>()[i];
+    require<IndexError>(label == ignore_index || (label >= 0 && label < classes), "Target {} is out of bounds.", label);
+  }
+}
+
+/// What counts of the target classes.
+struct Targets {
+  Tensor index;    // classes, 0 where ignored; with the class dimension as 1
+  Tensor ignored;  // bool
+  Tensor weights;  // of each element, 0 where ignored
+};
+
+Targets targets_of(const Tensor& x, const Tensor& t, const CrossEntropySpec& spec, int dim) {
+  const NoGradGuard no_grad;
+  const Tensor classes = t.detach().to(DType::kInt64);
+  const Tensor ignored = eq(classes, spec.ignore_index);
+  const Tensor safe = where(ignored, Tensor::zeros({}, classes.options()), classes);
+  const Tensor weights =
+      spec.weight.defined() ? index(spec.weight.detach(), {safe}) : Tensor::ones(safe.shape(), x.options());
+  return {safe.unsqueeze(dim), ignored, where(ignored, 0.0, weights.to(x.dtype()))};
+}
+
+Tensor negative_log_likelihood(const Tensor& x, const Targets& t, Reduction reduction, int dim) {
+  const Tensor losses = where(t.ignored, 0.0, -gather(x, dim, t.index).squeeze(dim) * t.weights);
+  if (reduction == Reduction::kNone) return losses;
+  return reduction == Reduction::kSum ? sum(losses) : sum(losses) / sum(t.weights);
+}
+
+int class_dim(const Tensor& x) { return x.ndim() == 1 ? 0 : 1; }
+
+Tensor by_probabilities(const Tensor& x, const Tensor& t, const CrossEntropySpec& spec) {
+  const int dim = class_dim(x);
+  const auto classes = static_cast<double>(x.size(dim));
+  const Tensor smooth =
+      spec.label_smoothing > 0.0 ? t * (1.0 - spec.label_smoothing) + spec.label_smoothing / classes : t;
+  Tensor weighted = log_softmax(x, dim) * smooth;
+  if (spec.weight.defined()) {
+    Shape shape(std::vector<std::int64_t>(static_cast<std::size_t>(x.ndim()), 1));
+    shape[dim] = x.size(dim);
+    weighted = weighted * spec.weight.view(shape);
+  }
+  const Tensor losses = -sum(weighted, {dim});
+  if (spec.reduction == Reduction::kMean)  // over the batch, whatever the weights
+    return sum(losses) / (static_cast<double>(x.numel()) / classes);
+  return reduced(losses, spec.reduction);
+}
+
+// In plain operations, for every shape, dtype and option.
+Tensor by_classes(const Tensor& x, const Tensor& t, const CrossEntropySpec& spec) {
+  const int dim = class_dim(x);
+  const Tensor log_probs = log_softmax(x, dim);
+  const Targets targets = targets_of(x, t, spec, dim);
+  const Tensor nll = negative_log_likelihood(log_probs, targets, spec.reduction, dim);
+  if (spec.label_smoothing == 0.0) return nll;
+  Tensor weighted = log_probs;
+  if (spec.weight.defined()) {
+    Shape shape(std::vector<std::int64_t>(static_cast<std::size_t>(x.ndim()), 1));
+    shape[dim] = x.size(dim);
+    weighted = log_probs * spec.weight.view(shape);
+  }
+  const Tensor losses = where(targets.ignored, 0.0, -sum(weighted, {dim}));
+  const Tensor smooth = spec.reduction == Reduction::kNone  ? losses
+                        : spec.reduction == Reduction::kSum ? sum(losses)
+                                                            : sum(losses) / sum(targets.weights);
+  return nll * (1.0 - spec.label_smoothing) + smooth * (spec.label_smoothing / static_cast<double>(x.size(dim)));
+}
+
+Tensor fused_cross_entropy(const Tensor& x, const Tensor& t, const CrossEntropySpec& spec) {
+  const Tensor labels = t.detach().contiguous();
+  const kernels::CrossEntropySpec kernel{spec.ignore_index, spec.label_smoothing};
+  const Tensor log_probs = kernels::log_softmax(x.detach().contiguous());
+  return record("NllLossBackward0", {x}, kernels::cross_entropy(log_probs, labels, kernel), {x, log_probs, labels},
+                [kernel, spec](const Pass& p) {
+                  if (grad_enabled())
+                    return replay(p, {p.saved(0)}, [&](const auto& in) { return by_classes(in[0], p.saved(2), spec); });
+                  p.give(0, kernels::cross_entropy_backward(p.g().item<float>(), p.saved(1), p.saved(2), kernel));
+                });
+}
+
+}  // namespace
+
+Tensor nll_loss(const Tensor& x, const Tensor& t, const CrossEntropySpec& spec) {
+  check_classes(x, t);
+  const int dim = class_dim(x);
+  check_range(t, x.size(dim), spec.ignore_index);
+  const auto forward = [spec, dim, t](const std::vector<Tensor>& in) {
+    return negative_log_likelihood(in[0], targets_of(in[0], t, spec, dim), spec.reduction, dim);
+  };
+  const Tensor y = [&] {
+    const NoGradGuard no_grad;
+    return forward({x});
+  }();
+  return record("NllLossBackward0", {x}, y, {x}, [forward](const Pass& p) { replay(p, {p.saved(0)}, forward); });
+}
+
+Tensor cross_entropy(const Tensor& x, const Tensor& t, const CrossEntropySpec& spec) {
+  require(spec.label_smoothing >= 0.0 && spec.label_smoothing <= 1.0,
+          "label_smoothing must be between 0.0 and 1.0. Got: {}", spec.label_smoothing);
+  if (x.shape() == t.shape() && is_floating_point(t.dtype())) return by_probabilities(x, t, spec);
+  check_classes(x, t);
+  check_range(t, x.size(class_dim(x)), spec.ignore_index);
+  const bool common = x.dtype() == DType::kFloat32 && x.ndim() == 2 && x.numel() != 0 && t.dtype() == DType::kInt64 &&
+                      !spec.weight.defined() && spec.reduction == Reduction::kMean && !x.is_meta();
+  if (common) return fused_cross_entropy(x, t, spec);
+  if (spec.label_smoothing != 0.0) return by_classes(x, t, spec);
+  return nll_loss(log_softmax(x, class_dim(x)), t, spec);
 }
 
 }  // namespace infeed::nn

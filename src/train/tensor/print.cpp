@@ -84,9 +84,8 @@ struct Printer {
     const bool innermost = dim + 1 == shape.ndim();
     const auto per_line =
         static_cast<std::size_t>(std::max(1, (print_options().linewidth - indent) / (format.width() + 2)));
-    const std::string line_break = "\n" + std::string(static_cast<std::size_t>(indent) + 1, ' ');
-    const std::string between =
-        "," + std::string(static_cast<std::size_t>(std::max(0, shape.ndim() - dim - 2)), '\n') + line_break;
+    const std::string line_break = fmt::format("\n{:{}}", "", indent + 1);
+    const std::string blank_lines(static_cast<std::size_t>(std::max(0, shape.ndim() - dim - 2)), '\n');
     std::vector<std::string> parts;
     std::int64_t before = -1;
     for (const std::int64_t i : shown_of(dim)) {
@@ -96,7 +95,8 @@ struct Printer {
     }
     std::string result = "[";
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      if (i > 0) result += !innermost ? between : i % per_line == 0 ? "," + line_break : ", ";
+      if (i > 0 && !innermost) result += fmt::format(",{}{}", blank_lines, line_break);
+      if (i > 0 && innermost) result += i % per_line == 0 ? fmt::format(",{}", line_break) : ", ";
       result += parts[i];
     }
     return result + "]";
@@ -152,7 +152,7 @@ std::string Tensor::str() const {
   std::size_t line = text.size() - (text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1);
   for (const std::string& suffix : suffixes_of(*this)) {
     const bool breaks = line + suffix.size() + 2 > static_cast<std::size_t>(print_options().linewidth);
-    text += breaks ? ",\n" + std::string(kIndent, ' ') + suffix : ", " + suffix;
+    text += breaks ? fmt::format(",\n{:{}}{}", "", kIndent, suffix) : fmt::format(", {}", suffix);
     line = breaks ? kIndent + suffix.size() : line + suffix.size() + 2;
   }
   return text + ")";

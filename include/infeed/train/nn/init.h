@@ -6,8 +6,8 @@
 
 namespace infeed::nn {
 
-INFEED_API void uniform_(Tensor& tensor, float low, float high);
-INFEED_API void normal_(Tensor& tensor, float mean = 0.0f, float std = 1.0f);
+INFEED_API void uniform_(Tensor& tensor, double low, double high);
+INFEED_API void normal_(Tensor& tensor, double mean = 0.0, double std = 1.0);
 
 /// Uniform within sqrt(6 / ((1 + a^2) fan_in)); fan_in: inputs of one output, from a weight [out, in, ...].
 INFEED_API void kaiming_uniform_(Tensor& weight, double a = 0.0);

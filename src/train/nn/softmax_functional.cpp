@@ -1,0 +1,128 @@
+// Softmax, attention, dropout and embedding.
+
+#include <cmath>
+
+#include "infeed/train/autograd/ops.h"
+#include "infeed/train/nn/functional.h"
+#include "train/autograd/replay.h"
+#include "train/kernels/cross_entropy.h"
+#include "train/kernels/random.h"
+#include "train/tensor/check.h"
+#include "train/tensor/impl.h"
+
+namespace infeed::nn {
+namespace {
+
+using Kernel = Tensor (*)(const Tensor& rows);
+using BackwardKernel = Tensor (*)(const Tensor& g, const Tensor& rows);
+
+// Kernels work along the last dimension of float32; others go there and back.
+template <class F>
+Tensor along(const Tensor& x, int dim, F&& f) {
+  const NoGradGuard no_grad;
+  const Tensor wide = x.detach().to(DType::kFloat32);
+  const Tensor y =
+      dim == x.ndim() - 1 ? f(wide.contiguous()) : f(wide.transpose(dim, -1).contiguous()).transpose(dim, -1);
+  return y.to(x.dtype());
+}
+
+Tensor in_operations(const Tensor& x, int dim, bool logarithm) {
+  const Tensor shifted = x - amax(x, {dim}, true).detach();
+  if (logarithm) return shifted - log(sum(exp(shifted), {dim}, true));
+  const Tensor e = exp(shifted);
+  return e / sum(e, {dim}, true);
+}
+
+Tensor softmax_like(std::string_view name, const Tensor& given, int dim, std::optional<DType> dtype, bool logarithm) {
+  const Tensor x = dtype ? given.to(*dtype) : given;
+  require(is_floating_point(x.dtype()), "\"{}\" not implemented for '{}'",
+          logarithm ? "log_softmax_lastdim_kernel_impl" : "softmax_lastdim_kernel_impl", x.dtype());
+  const int at = wrap_dim(dim, x.ndim());
+  if (x.ndim() == 0) return softmax_like(name, x.unsqueeze(0), 0, {}, logarithm).squeeze(0);
+  if (x.is_meta() || x.numel() == 0) return x * 1.0;
+  const bool wide = x.dtype() == DType::kFloat64;
+  const Tensor y = [&] {
+    const NoGradGuard no_grad;
+    if (wide) return in_operations(x, at, logarithm);
+    return along(x, at, logarithm ? Kernel(kernels::log_softmax) : Kernel(kernels::softmax));
+  }();
+  return record(name, {x}, y, {y}, [at, logarithm, wide](const Pass& p) {
+    const Tensor out = p.saved(0);
+    if (wide || grad_enabled()) {
+      if (logarithm) return p.g() - exp(out) * sum(p.g(), {at}, true);
+      return out * (p.g() - sum(p.g() * out, {at}, true));
+    }
+    const auto kernel =
+        logarithm ? BackwardKernel(kernels::log_softmax_backward) : BackwardKernel(kernels::softmax_backward);
+    const auto rows = [&](const Tensor& t) { return t.detach().to(DType::kFloat32).transpose(at, -1).contiguous(); };
+    return kernel(rows(p.g()), rows(out)).transpose(at, -1).to(out.dtype());
+  });
+}
+
+// -infinity where a query must not see a key.
+Tensor mask_to_add(const Tensor& mask, const Tensor& like) {
+  if (mask.dtype() != DType::kBool) return mask;
+  const NoGradGuard no_grad;
+  const TensorOptions options(like.dtype(), like.device());
+  return where(mask, Tensor::zeros({}, options), Tensor::full({}, -INFINITY, options));
+}
+
+}  // namespace
+
+Tensor softmax(const Tensor& x, int dim, std::optional<DType> dtype) {
+  return softmax_like("SoftmaxBackward0", x, dim, dtype, false);
+}
+Tensor log_softmax(const Tensor& x, int dim, std::optional<DType> dtype) {
+  return softmax_like("LogSoftmaxBackward0", x, dim, dtype, true);
+}
+
+Tensor dropout(const Tensor& x, double p, bool training, Generator* generator) {
+  require<ValueError>(p >= 0.0 && p <= 1.0, "dropout probability has to be between 0 and 1, but got {}", p);
+  if (!training || p == 0.0) return x;
+  if (p == 1.0) return x * 0.0;
+  Tensor mask = Tensor::empty_like(x);
+  kernels::bernoulli(mask, 1.0 - p, generator == nullptr ? default_generator() : *generator);
+  mask.mul_(1.0 / (1.0 - p));
+  return x * mask;
+}
+
+Tensor embedding(const Tensor& indices, const Tensor& weight, std::int64_t padding_index) {
+  require(weight.ndim() == 2, "'weight' must be 2-D");
+  require(is_integral(indices.dtype(), false),
+          "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got {} "
+          "instead",
+          indices.dtype());
+  const Tensor flat = indices.detach().to(DType::kInt64).reshape({indices.numel()});
+  Shape shape = indices.shape();
+  shape.push_back(weight.size(1));
+  const Tensor rows = [&] {
+    const NoGradGuard no_grad;
+    return index_select(weight.detach(), 0, flat).view(shape);
+  }();
+  return record("EmbeddingBackward0", {weight}, rows, {flat}, [from = weight.shape(), padding_index](const Pass& p) {
+    const Tensor at = p.saved(0);
+    Tensor g = p.g().reshape({at.numel(), from[1]});
+    if (padding_index >= 0) g = where(eq(at, padding_index).unsqueeze(1), 0.0, g);
+    return index_add(Tensor::zeros(from, g.options()), 0, at, g);
+  });
+}
+
+Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
+                                    const AttentionSpec& spec) {
+  require(!spec.is_causal || !mask.defined(),
+          "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
+  require(q.ndim() >= 2 && k.ndim() >= 2 && v.ndim() >= 2,
+          "scaled_dot_product_attention: expected tensors of at least 2 dimensions, got {}, {} and {}", q.ndim(),
+          k.ndim(), v.ndim());
+  const double scale = spec.scale.value_or(1.0 / std::sqrt(static_cast<double>(q.size(-1))));
+  Tensor scores = matmul(q * scale, k.transpose(-2, -1));
+  if (spec.is_causal) {
+    const Tensor seen = tril(Tensor::ones({q.size(-2), k.size(-2)}, TensorOptions(DType::kBool, q.device())));
+    scores = scores + mask_to_add(seen, scores);
+  } else if (mask.defined()) {
+    scores = scores + mask_to_add(mask, scores);
+  }
+  return matmul(dropout(softmax(scores, -1), spec.dropout, spec.dropout > 0.0), v);
+}
+
+}  // namespace infeed::nn
