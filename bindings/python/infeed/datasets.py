@@ -82,7 +82,7 @@ class ImageFolder(Dataset):
     exact: pixels equal a full decode's; False is up to 15 % faster for large pictures.
     orient: turn pictures as their EXIF orientation says.
     allow_truncated: what can be decoded of a damaged file, instead of an error.
-    decode: "planes" resizes an ordinary JPEG's Y, Cb and Cr and makes colours of the results: faster, and on average 0.3
+    decode: "planes" resizes an ordinary JPEG's Y, Cb and Cr and makes colours of the results: a little faster, on average 0.3
         levels (of 255) from the exact pixels; other files stay exact.
     cache: "planes" keeps such decoded pictures in memory, cache_bytes over all workers of a loader, from the first epoch
         on: a kept sample costs a resize. The first pictures stay; files must not change. A picture takes 1.5 bytes a pixel.
