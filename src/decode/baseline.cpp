@@ -244,12 +244,23 @@ bool BaselineDecoder::decode_mcus(std::span<const std::byte> coded, Range mcus, 
     const std::size_t limit = scan_.end(static_cast<std::size_t>(interval)) * 8;
     const int begin = index_used() ? mcus.begin : interval * per_interval;
     const int end = std::min(total - interval * per_interval, per_interval) + interval * per_interval;
-    if (!decode_run({begin, std::min(end, mcus.end)}, limit)) return false;
-    const bool another = end <= mcus.end && end < total;
+    const Range run = needed_of({begin, std::min(end, mcus.end)});
+    if (!decode_run(run, limit)) return false;
+    const bool another = end <= run.end && end < total;
     if (another && reader_.position(scan_.data()) + kMaxPaddingBits < limit) return false;
   }
   pass_stretch();
   return true;
+}
+
+// Between restart markers what stands right of the window's last column is nobody's beginning.
+BaselineDecoder::Range BaselineDecoder::needed_of(Range mcus) const noexcept {
+  if (mcus_per_interval_ == 0) return mcus;
+  const int x = (mcus.end - 1) % mcus_across_, row = mcus.end - 1 - x;
+  int end = mcus.end;
+  if (x >= mcu_columns_.end) end = row + mcu_columns_.end;
+  if (x < mcu_columns_.begin) end = row - mcus_across_ + mcu_columns_.end;
+  return {mcus.begin, std::max(mcus.begin, end)};
 }
 
 // `limit`: bits from the scan's first byte.

@@ -87,6 +87,7 @@ class BaselineDecoder {
   [[nodiscard]] bool decode_stretches(std::span<const std::byte> coded, Range run);
   [[nodiscard]] bool decode_mcus(std::span<const std::byte> coded, Range mcus, const EntryPoint& entry);
   [[nodiscard]] bool decode_run(Range mcus, std::size_t limit);
+  [[nodiscard]] Range needed_of(Range mcus) const noexcept;
   [[nodiscard]] int first_mcu(int stretch) const noexcept;
   [[nodiscard]] bool index_used() const noexcept { return index_ != nullptr && mcus_per_interval_ == 0; }
   void pass_stretch();
