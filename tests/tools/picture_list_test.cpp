@@ -63,7 +63,8 @@ TEST_F(TarTest, ListsMembersThatArePictures) {
 }
 
 TEST_F(TarTest, TakesLongNamesOfBothKinds) {
-  const std::string name = std::string(150, 'n') + ".jpg";
+  std::string name(150, 'n');
+  name += ".jpg";
   const std::string pax = "164 path=" + name + "\n";
   const auto found = pictures_of(member("././@LongLink", name + '\0', 'L') + member(name, "gnu") +
                                  member("x", pax, 'x') + member("short.txt", "pax") + kEnd);
