@@ -89,7 +89,7 @@ enum class Progress : std::uint8_t { kMore, kEnded, kBroken };
   for (;;) {
     while (!stops) {
       reader.refill();
-      stops = step() || step() || step();
+      stops = step() || step() || step();  // NOLINT(misc-redundant-expression): each moves on
     }
     if (look.advance == AcTable::kAsk) [[unlikely]] {
       const Progress progress = decode_long(reader, table, values, k);
@@ -123,7 +123,7 @@ enum class Progress : std::uint8_t { kMore, kEnded, kBroken };
   };
   do {
     reader.refill();
-  } while (!(step() || step() || step()));
+  } while (!(step() || step() || step()));  // NOLINT(misc-redundant-expression): each moves on
   if (next < AcTable::kEnds || next >= AcTable::kEnds + kLast) return false;
   reader.skip(bits);
   return true;
