@@ -12,6 +12,7 @@ from infeed import _codec
 from infeed._native import WorkerPort, handle_worker_signals
 from infeed._worker.errors import CaughtError
 from infeed._worker.fetchers import ENDED
+from infeed._worker.heap import keep_freed_memory
 from infeed._worker.imports import when_imported
 from infeed._worker.seeds import seed_everything
 from infeed._worker.start import Start
@@ -146,6 +147,7 @@ class Worker:
 
 def _prepare_process(consumer: int) -> None:
     handle_worker_signals(consumer)
+    keep_freed_memory()
     gc.freeze()  # collections would write to every container that the parent made, and so copy its pages
     with contextlib.suppress(OSError), open("/proc/self/comm", "w") as name:
         name.write("pt_data_worker")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import logging
 import weakref
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from torch.utils.data.graph_settings import apply_random_seed, apply_sharding
 
 from infeed._worker import standard
 from infeed._worker.fetchers import stop_iteration_text
+from infeed._worker.heap import keep_freed_memory
 from infeed._worker.stateful import (
     DATASET_ITER_STATE,
     DATASET_STATE,
@@ -36,18 +36,6 @@ NUM_YIELDED = "_num_yielded"
 LEN_CALLED = "_IterableDataset_len_called"
 SHARED_SEED = "_shared_seed"
 FINISHED = "_iterator_finished"
-
-_LARGEST_HEAP_BLOCK = (32 << 20) - (64 << 10)  # of glibc's malloc, with room for its own header
-
-
-@functools.cache
-def keep_freed_memory() -> None:
-    """Lets malloc keep up to 64 MiB of what a batch's samples leave, for the next batch's.
-
-    glibc gives back what is free at the top of its heap beyond twice the largest block that it has ever unmapped. A
-    program that has unmapped none of 32 MiB pays for its samples' memory by page faults, batch after batch.
-    """
-    torch.empty(_LARGEST_HEAP_BLOCK, dtype=torch.uint8)  # intentional: made, never touched, unmapped
 
 
 def warn_of_fast_forward(steps: int) -> None:
