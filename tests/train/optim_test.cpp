@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "infeed/base/error.h"
+#include "infeed/train/optim/fused.h"
 #include "infeed/train/train.h"
 #include "train/values.h"
 
@@ -10,17 +13,19 @@ namespace {
 Tensor parameter(float value) { return Tensor::from_values({value}).set_requires_grad(); }
 
 // One parameter at 1 with a gradient of 0.5 at every step.
-std::vector<double> path(const SGDOptions& options, int steps = 3) {
+template <class Algorithm, class Options>
+std::vector<double> path_of(const Options& options, int steps) {
   Tensor p = parameter(1.0f);
-  SGD sgd({p}, options);
+  Algorithm optimizer(std::vector<Tensor>{p}, options);
   std::vector<double> values;
   for (int i = 0; i < steps; ++i) {
     p.set_grad(Tensor::from_values({0.5f}));
-    sgd.step();
+    optimizer.step();
     values.push_back(p.item());
   }
   return values;
 }
+std::vector<double> path(const SGDOptions& options, int steps = 3) { return path_of<SGD>(options, steps); }
 
 void expect_near(const std::vector<double>& got, const std::vector<double>& expected) {
   ASSERT_EQ(got.size(), expected.size());
@@ -80,6 +85,65 @@ TEST(SGDTest, RefusesBadOptions) {
   EXPECT_THROW(SGD({parameter(1.0f)}, {.nesterov = true}), ConfigError);
   EXPECT_THROW(SGD(std::vector<Tensor>{}), ConfigError);
   EXPECT_THROW(SGD({Tensor::zeros({1})}), ConfigError);
+}
+
+TEST(AdamTest, StepsByTheLearningRateWhileTheGradientIsConstant) {
+  expect_near(path_of<Adam>(AdamOptions{.lr = 0.1}, 3), {0.9, 0.8, 0.7});
+  expect_near(path_of<Adam>(AdamOptions{.lr = 0.1, .amsgrad = true, .maximize = true}, 2), {1.1, 1.2});
+}
+
+TEST(AdamTest, DecaysTheWeightApartIfDecoupled) {
+  expect_near(path_of<Adam>(adamw_options({.lr = 0.1, .weight_decay = 0.1}), 1), {0.89});
+}
+
+TEST(AdamTest, KeepsItsStateByParameter) {
+  Tensor p = parameter(1.0f);
+  Adam adam({p});
+  p.set_grad(Tensor::ones({1}));
+  adam.step();
+  EXPECT_EQ(adam.state(p).step, 1.0);
+  EXPECT_FLOAT_EQ(adam.state(p).exp_avg.item<float>(), 0.1f);
+  EXPECT_FLOAT_EQ(adam.state(p).exp_avg_sq.item<float>(), 0.001f);
+}
+
+TEST(AdamTest, TakesGroupsAndParametersAway) {
+  Tensor a = parameter(1.0f);
+  Tensor b = parameter(1.0f);
+  Adam adam(std::vector<Tensor>{a}, {.lr = 0.1});
+  adam.add_param_group({{b}, {.lr = 0.5}});
+  adam.param_groups()[0].params.clear();
+  for (Tensor* p : {&a, &b}) p->set_grad(Tensor::ones({1}));
+  adam.step();
+  EXPECT_EQ(a.item(), 1.0);
+  EXPECT_NEAR(b.item(), 0.5, 1e-6);
+  EXPECT_THROW(adam.add_param_group({{b}, {}}), ConfigError);
+}
+
+TEST(AdagradTest, ShrinksItsSteps) { expect_near(path_of<Adagrad>(AdagradOptions{.lr = 0.1}, 2), {0.9, 0.829289}); }
+
+TEST(RMSpropTest, MeasuresByRecentGradients) {
+  expect_near(path_of<RMSprop>(RMSpropOptions{.lr = 0.1, .alpha = 0.75}, 1), {0.8});
+  expect_near(path_of<RMSprop>(RMSpropOptions{.lr = 0.1, .alpha = 0.75, .momentum = 0.5}, 2), {0.8, 0.5488142});
+}
+
+// Pieces, threads, transposed memory and wide dtypes give what single numbers give.
+TEST(FusedTest, StepsManyTensorsAlike) {
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kBFloat16}) {
+    Tensor plain = Tensor::full({300, 200}, 1.0, dtype).set_requires_grad();
+    Tensor turned = Tensor::full({300, 200}, 1.0, dtype).t().set_requires_grad();
+    for (Tensor* p : {&plain, &turned}) p->set_grad(Tensor::full(p->shape(), 0.5, dtype));
+    SGD({plain, turned}, {.lr = 0.5}).step();
+    EXPECT_TRUE(equal(plain, Tensor::full({300, 200}, 0.75, dtype)));
+    EXPECT_TRUE(equal(turned, Tensor::full({200, 300}, 0.75, dtype)));
+  }
+}
+
+TEST(FusedTest, FindsWhatIsNotFinite) {
+  const Tensor fine = Tensor::full({40000}, 4.0);
+  const Tensor bad = Tensor::full({3}, std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(unscale(std::vector<Tensor>{fine}, 0.5));
+  EXPECT_EQ(fine.select(0, 39999).item(), 2.0);
+  EXPECT_FALSE(unscale(std::vector<Tensor>{fine, bad}, 0.5));
 }
 
 }  // namespace

@@ -224,7 +224,7 @@ Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight) {
   return record("LerpBackward0", {a, b, weight}, ternary_of(TernaryOp::kLerp, a, b, weight, 1.0), {a, b, weight},
                 [](const Pass& p) {
                   const Tensor w = p.saved(2);
-                  if (p.needs(0)) p.give(0, p.g() * (1.0 - w));
+                  if (p.needs(0)) p.give(0, p.g() - p.g() * w);  // 1 - w of a number would be float32
                   if (p.needs(1)) p.give(1, p.g() * w);
                   if (p.needs(2)) p.give(2, p.g() * (p.saved(1) - p.saved(0)));
                 });

@@ -1,6 +1,7 @@
 #pragma once
 /// Stochastic gradient descent.
 
+#include <unordered_map>
 #include <vector>
 
 #include "infeed/train/optim/optimizer.h"
@@ -18,8 +19,8 @@ struct SGDOptions {
 };
 
 /// g = grad + weight_decay p; b = momentum b + (1 - dampening) g (the first b is g); p -= lr b, or
-/// lr (g + momentum b) with nesterov. One pass over memory a parameter.
-/// Errors: ConfigError for options out of range, an empty list, or parameters that are not float32 leaves.
+/// lr (g + momentum b) with nesterov. All parameters of a group in one pass.
+/// Errors: ConfigError for options out of range, an empty list, or parameters that are no leaves that require grad.
 class INFEED_API SGD final : public Optimizer {
  public:
   struct Group {
@@ -32,18 +33,16 @@ class INFEED_API SGD final : public Optimizer {
 
   void step() override;
 
-  /// Groups in order; their options may be changed between steps (a schedule sets lr).
+  /// Groups in order: options may be changed (a schedule sets lr) and lists edited between steps.
   [[nodiscard]] std::vector<Group>& param_groups() noexcept { return groups_; }
+  void add_param_group(Group group);
 
  protected:
   [[nodiscard]] std::vector<Tensor> parameters() const override;
 
  private:
-  void check() const;
-  void step_parameter(const Group& group, const Tensor& param, Tensor& buffer);
-
   std::vector<Group> groups_;
-  std::vector<std::vector<Tensor>> buffers_;  // momentum, as groups_[i].params; undefined before the first step
+  std::unordered_map<const void*, Tensor> buffers_;  // momentum, by Tensor::id(); none before the first step
 };
 
 }  // namespace infeed::optim

@@ -1,0 +1,50 @@
+#include "infeed/train/optim/adam.h"
+
+#include "infeed/train/autograd/grad_mode.h"
+#include "infeed/train/optim/fused.h"
+#include "train/optim/groups.h"
+
+namespace infeed::optim {
+
+Adam::Adam(std::vector<Tensor> params, const AdamOptions& options)
+    : Adam(std::vector<Group>{{std::move(params), options}}) {}
+
+Adam::Adam(std::vector<Group> groups) {
+  if (groups.empty()) throw ConfigError("Adam: no group of parameters is given.");
+  for (Group& group : groups) add_param_group(std::move(group));
+}
+
+void Adam::add_param_group(Group group) {
+  const AdamOptions& o = group.options;
+  check_range(o.lr >= 0.0, "Adam", "lr", o.lr);
+  check_range(o.beta1 >= 0.0 && o.beta1 < 1.0, "Adam", "beta1", o.beta1);
+  check_range(o.beta2 >= 0.0 && o.beta2 < 1.0, "Adam", "beta2", o.beta2);
+  check_range(o.eps >= 0.0, "Adam", "eps", o.eps);
+  check_range(o.weight_decay >= 0.0, "Adam", "weight_decay", o.weight_decay);
+  check_group("Adam", groups_, group);
+  groups_.push_back(std::move(group));
+}
+
+std::vector<Tensor> Adam::parameters() const { return parameters_of(groups_); }
+
+void Adam::step() {
+  const NoGradGuard no_grad;
+  for (const Group& group : groups_) {
+    std::vector<AdamRow> rows;
+    for (const Tensor& param : group.params) {
+      if (!param.grad().defined()) continue;
+      State& state = state_[param.id()];
+      if (!state.exp_avg.defined()) {
+        state.exp_avg = Tensor::empty_like(param).zero_();
+        state.exp_avg_sq = Tensor::empty_like(param).zero_();
+      }
+      if (group.options.amsgrad && !state.max_exp_avg_sq.defined())
+        state.max_exp_avg_sq = Tensor::empty_like(param).zero_();
+      rows.push_back({param, param.grad(), state.exp_avg, state.exp_avg_sq,
+                      group.options.amsgrad ? state.max_exp_avg_sq : Tensor(), ++state.step});
+    }
+    adam_step(rows, group.options);
+  }
+}
+
+}  // namespace infeed::optim

@@ -1,0 +1,50 @@
+#include "infeed/train/optim/rmsprop.h"
+
+#include "infeed/train/autograd/grad_mode.h"
+#include "infeed/train/optim/fused.h"
+#include "train/optim/groups.h"
+
+namespace infeed::optim {
+
+RMSprop::RMSprop(std::vector<Tensor> params, const RMSpropOptions& options)
+    : RMSprop(std::vector<Group>{{std::move(params), options}}) {}
+
+RMSprop::RMSprop(std::vector<Group> groups) {
+  if (groups.empty()) throw ConfigError("RMSprop: no group of parameters is given.");
+  for (Group& group : groups) add_param_group(std::move(group));
+}
+
+void RMSprop::add_param_group(Group group) {
+  const RMSpropOptions& o = group.options;
+  check_range(o.lr >= 0.0, "RMSprop", "lr", o.lr);
+  check_range(o.alpha >= 0.0, "RMSprop", "alpha", o.alpha);
+  check_range(o.eps >= 0.0, "RMSprop", "eps", o.eps);
+  check_range(o.momentum >= 0.0, "RMSprop", "momentum", o.momentum);
+  check_range(o.weight_decay >= 0.0, "RMSprop", "weight_decay", o.weight_decay);
+  check_group("RMSprop", groups_, group);
+  groups_.push_back(std::move(group));
+}
+
+std::vector<Tensor> RMSprop::parameters() const { return parameters_of(groups_); }
+
+void RMSprop::step() {
+  const NoGradGuard no_grad;
+  const auto zeros_where = [](bool wanted, const Tensor& param, Tensor& slot) {
+    if (wanted && !slot.defined()) slot = Tensor::empty_like(param).zero_();
+    return wanted ? slot : Tensor();
+  };
+  for (const Group& group : groups_) {
+    std::vector<RmspropRow> rows;
+    for (const Tensor& param : group.params) {
+      if (!param.grad().defined()) continue;
+      State& state = state_[param.id()];
+      ++state.step;
+      rows.push_back({param, param.grad(), zeros_where(true, param, state.square_avg),
+                      zeros_where(group.options.momentum > 0.0, param, state.momentum_buffer),
+                      zeros_where(group.options.centered, param, state.grad_avg)});
+    }
+    rmsprop_step(rows, group.options);
+  }
+}
+
+}  // namespace infeed::optim
