@@ -1,4 +1,5 @@
 # Links the files and folders of the package `from` into `to`, beside the extension module. Entries that are gone lose their link.
+# `except`: a folder that is no link, because it holds an extension module of its own.
 file(MAKE_DIRECTORY ${to})
 file(GLOB old ${to}/*)
 foreach(link IN LISTS old)
@@ -7,7 +8,10 @@ foreach(link IN LISTS old)
   endif()
 endforeach()
 file(GLOB entries RELATIVE ${from} ${from}/*)
-list(REMOVE_ITEM entries __pycache__)
+list(REMOVE_ITEM entries __pycache__ ${except})
+if(IS_SYMLINK "${to}/${except}")
+  file(REMOVE ${to}/${except})
+endif()
 foreach(entry IN LISTS entries)
   file(CREATE_LINK ${from}/${entry} ${to}/${entry} SYMBOLIC)
 endforeach()

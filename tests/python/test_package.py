@@ -84,6 +84,19 @@ def test_the_native_stub_is_current(tmp_path):
     assert made.read_text() == (PACKAGE / "infeed" / "_native.pyi").read_text()
 
 
+def test_the_companion_needs_neither_numpy_nor_torch():
+    program = "import sys; sys.modules.update(numpy=None, torch=None); from infeed import train; print(train.ones(2).sum().item())"
+    assert printed(program) == ["2.0"]
+
+
+def test_the_stub_of_the_companion_is_current(tmp_path):
+    """If not: python bindings/python/train_stub.py bindings/python/infeed/train/_train.pyi"""
+    made = tmp_path / "_train.pyi"
+    done = run(str(PACKAGE / "train_stub.py"), str(made))
+    assert done.returncode == 0, done.stderr
+    assert made.read_text() == (PACKAGE / "infeed" / "train" / "_train.pyi").read_text()
+
+
 def mypy(*arguments):
     pytest.importorskip("mypy")
     done = run("-m", "mypy", "--cache-dir", str(SCRATCH / "mypy"), *arguments, cwd=ROOT)

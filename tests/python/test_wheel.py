@@ -27,6 +27,8 @@ dataset = infeed.datasets.Synthetic(8, {"index": "int64"})
 for kind in ("thread", "fork", "spawn"):
     loader = infeed.Loader(dataset, 4, num_workers=2, worker_kind=kind, output="dlpack")
     assert [memoryview(batch["index"]).tolist() for batch in loader] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+from infeed import train
+assert train.nn.Linear(2, 3)(train.ones(4, 2)).shape == (4, 3)
 assert not {"torch", "numpy"} & set(sys.modules)
 print(infeed.__version__)
 """

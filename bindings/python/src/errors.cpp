@@ -1,5 +1,7 @@
 #include "errors.h"
 
+#include <typeinfo>
+
 #include "infeed/base/error.h"
 
 namespace infeed::python {
@@ -44,6 +46,7 @@ void translate(const std::exception_ptr& thrown, void* /*payload*/) {
   } catch (const DeviceError& error) {
     raise("DeviceError", error);
   } catch (const Error& error) {
+    if (typeid(error) != typeid(Error)) throw;  // of another library, which has a translator of its own
     raise("Error", error);
   }
 }

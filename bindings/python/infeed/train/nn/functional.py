@@ -1,0 +1,448 @@
+"""Layers as functions of their parameters. Under autocast products run in its dtype, losses in float32."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from infeed.train import _train
+from infeed.train._train import Tensor, dtype
+
+Sizes = int | Sequence[int]
+
+gelu, elu, leaky_relu, logsigmoid, softplus = (
+    _train.gelu,
+    _train.elu,
+    _train.leaky_relu,
+    _train.logsigmoid,
+    _train.softplus,
+)
+pad, one_hot = _train.pad, _train.one_hot
+tanh, sigmoid = _train.tanh, _train.sigmoid
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    return input.relu_() if inplace else _train.relu(input)
+
+
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    return _train.silu(input)
+
+
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    return input.clamp(0, 6)
+
+
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    return input.clamp(min_val, max_val)
+
+
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype | None = None) -> Tensor:
+    return _train.softmax(input if dtype is None else input.to(dtype), _chosen(dim, input, "softmax"))
+
+
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype | None = None) -> Tensor:
+    return _train.log_softmax(input if dtype is None else input.to(dtype), _chosen(dim, input, "log_softmax"))
+
+
+def _chosen(dim: int | None, input: Tensor, name: str) -> int:
+    if dim is not None:
+        return dim
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        stacklevel=3,
+    )
+    return 0 if input.ndim in (0, 1, 3) else 1
+
+
+# ---- Layers ----
+
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """input weight^T + bias over the last dimension."""
+    return _train.linear(input, weight, bias)
+
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """out[..., k] = input1 weight[k] input2"""
+    products = _train.matmul(input1.unsqueeze(-2).unsqueeze(-2), weight).squeeze(-2)
+    out = (products * input2.unsqueeze(-2)).sum(-1)
+    return out if bias is None else out + bias
+
+
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """Rows of `weight`; the one at padding_idx gets no gradient."""
+    if max_norm is not None or scale_grad_by_freq or sparse:
+        raise NotImplementedError("embedding(): max_norm, scale_grad_by_freq and sparse are not supported")
+    rows = weight.shape[0]
+    if padding_idx is not None and not -rows <= padding_idx < rows:
+        raise AssertionError("Padding_idx must be within num_embeddings")
+    return _train.embedding(weight, input, -1 if padding_idx is None else padding_idx % rows)
+
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Elements become zero with probability p, the others are divided by 1 - p; only in training."""
+    if not 0.0 <= p <= 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if not training:
+        return input
+    out = _train.dropout(input, p)
+    return input.copy_(out) if inplace else out
+
+
+def _numbers(value: Sizes, count: int, name: str) -> tuple[int, ...]:
+    if isinstance(value, int):
+        return (value,) * count
+    if len(value) == 1:
+        return (value[0],) * count
+    if len(value) != count:
+        raise RuntimeError(f"expected {name} to be a single integer value or a list of {count} values, but got {value}")
+    return tuple(value)
+
+
+# `padding` may be "valid", or "same" where the stride is 1: then more zeros stand behind than before.
+def _padded(
+    input: Tensor, weight: Tensor, stride: tuple[int, ...], padding: Any, dilation: tuple[int, ...]
+) -> tuple[Tensor, tuple[int, ...]]:
+    count = len(stride)
+    if not isinstance(padding, str):
+        return input, _numbers(padding, count, "padding")
+    if padding == "valid":
+        return input, (0,) * count
+    if padding != "same":
+        raise RuntimeError(f"Invalid padding string {padding!r}, should be one of 'valid', 'same'")
+    if any(step != 1 for step in stride):
+        raise RuntimeError("padding='same' is not supported for strided convolutions")
+    total = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:])]
+    if all(t % 2 == 0 for t in total):
+        return input, tuple(t // 2 for t in total)
+    ends = [end for t in reversed(total) for end in (t // 2, t - t // 2)]
+    return pad(input, ends), (0,) * count
+
+
+def _conv(
+    run: Any,
+    count: int,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Sizes,
+    padding: Any,
+    dilation: Sizes,
+    groups: int,
+) -> Tensor:
+    steps, spread = _numbers(stride, count, "stride"), _numbers(dilation, count, "dilation")
+    batched = input.ndim == count + 2
+    if not batched and input.ndim != count + 1:
+        raise RuntimeError(
+            f"Expected {count + 1}D (unbatched) or {count + 2}D (batched) input to conv{count}d, but got input of size: "
+            f"{list(input.shape)}"
+        )
+    x, around = _padded(input if batched else input.unsqueeze(0), weight, steps, padding, spread)
+    out = run(x, weight, bias, steps, around, spread, groups)
+    return out if batched else out.squeeze(0)
+
+
+def conv1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Sizes = 1,
+    padding: Any = 0,
+    dilation: Sizes = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Cross-correlation of [N, C, L] with [O, C / groups, k]."""
+    return _conv(_train.conv1d, 1, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Sizes = 1,
+    padding: Any = 0,
+    dilation: Sizes = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Cross-correlation of [N, C, H, W] with [O, C / groups, kh, kw]."""
+    return _conv(_train.conv2d, 2, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv_transpose2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Sizes = 1,
+    padding: Sizes = 0,
+    output_padding: Sizes = 0,
+    groups: int = 1,
+    dilation: Sizes = 1,
+) -> Tensor:
+    """What conv2d's backward computes: [N, C, H, W] with [C, O / groups, kh, kw]."""
+    batched = input.ndim == 4
+    out = _train.conv_transpose2d(
+        input if batched else input.unsqueeze(0),
+        weight,
+        bias,
+        _numbers(stride, 2, "stride"),
+        _numbers(padding, 2, "padding"),
+        _numbers(output_padding, 2, "output_padding"),
+        _numbers(dilation, 2, "dilation"),
+        groups,
+    )
+    return out if batched else out.squeeze(0)
+
+
+def max_pool2d(
+    input: Tensor,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Tensor:
+    """Largest value of each window of [N, C, H, W]."""
+    if ceil_mode or return_indices or _numbers(dilation, 2, "dilation") != (1, 1):
+        raise NotImplementedError("max_pool2d(): ceil_mode, return_indices and dilation are not supported")
+    kernel = _numbers(kernel_size, 2, "kernel_size")
+    batched = input.ndim == 4
+    out = _train.max_pool2d(
+        input if batched else input.unsqueeze(0),
+        kernel,
+        _numbers(stride, 2, "stride") if stride else kernel,
+        _numbers(padding, 2, "padding"),
+    )
+    return out if batched else out.squeeze(0)
+
+
+def max_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> Tensor:
+    (kernel,) = _numbers(kernel_size, 1, "kernel_size")
+    step = _numbers(stride, 1, "stride")[0] if stride else kernel
+    (around,) = _numbers(padding, 1, "padding")
+    return max_pool2d(input.unsqueeze(-2), (1, kernel), (1, step), (0, around)).squeeze(-2)
+
+
+def avg_pool2d(
+    input: Tensor,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
+    """Mean of each window of [N, C, H, W]."""
+    if ceil_mode or divisor_override is not None:
+        raise NotImplementedError("avg_pool2d(): ceil_mode and divisor_override are not supported")
+    kernel = _numbers(kernel_size, 2, "kernel_size")
+    return _train.avg_pool2d(
+        input,
+        kernel,
+        _numbers(stride, 2, "stride") if stride else kernel,
+        _numbers(padding, 2, "padding"),
+        count_include_pad,
+    )
+
+
+def _output_sizes(output_size: Any, input: Tensor) -> tuple[int, int]:
+    wanted = (output_size, output_size) if isinstance(output_size, int) or output_size is None else tuple(output_size)
+    height, width = (size if want is None else want for want, size in zip(wanted, input.shape[-2:]))
+    return height, width
+
+
+def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+    """Means of as many windows as asked for."""
+    return _train.adaptive_avg_pool2d(input, _output_sizes(output_size, input))
+
+
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Each channel by the batch's mean and variance, or by the running ones; training moves those."""
+    if training and math.prod(input.shape) == input.shape[1]:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.size()}")
+    return _train.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """The last dimensions to mean 0 and variance 1."""
+    return _train.layer_norm(input, tuple(normalized_shape), weight, bias, eps)
+
+
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    """Groups of channels to mean 0 and variance 1."""
+    return _train.group_norm(input, num_groups, weight, bias, eps)
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+    return input / input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """softmax(query key^T scale + mask) value over the last two dimensions."""
+    if attn_mask is not None and is_causal:
+        raise RuntimeError("scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    return _train.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale)
+
+
+# ---- Losses ----
+
+
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """Negative log likelihood of classes [N, ...], or of their probabilities, under softmax(input [N, C, ...])."""
+    return _train.cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
+
+
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """-weight[target] input[target] of log-probabilities."""
+    return _train.nll_loss(input, target, weight, ignore_index, reduction)
+
+
+def _same_sizes(input: Tensor, target: Tensor) -> None:
+    if input.shape != target.shape:
+        warnings.warn(
+            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will likely "
+            "lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+            stacklevel=3,
+        )
+
+
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
+    _same_sizes(input, target)
+    return _train.mse_loss(input, target, reduction)
+
+
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
+    _same_sizes(input, target)
+    return _train.l1_loss(input, target, reduction)
+
+
+def smooth_l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
+    """Squared below `beta`, linear above."""
+    _same_sizes(input, target)
+    return _train.smooth_l1_loss(input, target, reduction, beta)
+
+
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
+    """Squared below `delta`, linear above."""
+    _same_sizes(input, target)
+    return _train.huber_loss(input, target, reduction, delta)
+
+
+def binary_cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Of probabilities."""
+    if input.shape != target.shape:
+        raise ValueError(
+            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is deprecated. "
+            "Please ensure they have the same size."
+        )
+    return _train.binary_cross_entropy(input, target, weight, reduction)
+
+
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
+    if input.shape != target.shape:
+        raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
+    return _train.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
+
+
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
+    """Sum of target (log target - input): `input` holds log-probabilities."""
+    return _train.kl_div(input, target, reduction, log_target)

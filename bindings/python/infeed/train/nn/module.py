@@ -1,0 +1,685 @@
+"""Module: parameters, buffers and children under names."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from infeed.train import _train
+from infeed.train._modes import no_grad
+from infeed.train._train import Tensor, device, dtype
+from infeed.train.nn.hooks import BackwardHooks, HookList, RemovableHandle
+from infeed.train.nn.parameter import Buffer, Parameter
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class _Keys(NamedTuple):
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+
+class IncompatibleKeys(_Keys):
+    """What load_state_dict() found too little and too much."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return f"IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+
+    __str__ = __repr__
+
+
+def typename(value: Any) -> str:
+    """How messages name the type of a value: "torch.FloatTensor", "list"."""
+    if isinstance(value, Tensor):
+        return value.type()
+    kind = type(value)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+class Module:
+    """Base of all layers and models.
+
+    Parameters, buffers and modules that are assigned as attributes are registered under their names:
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(784, 10)
+
+            def forward(self, x):
+                return self.fc(x.flatten(1))
+    """
+
+    training: bool
+    _version = 1  # of a layer's state, beside its tensors in a state_dict
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, Tensor | None]
+    _modules: dict[str, Module | None]
+    _non_persistent_buffers_set: set[str]
+
+    def __init__(self) -> None:
+        put = super().__setattr__
+        put("training", True)
+        put("_parameters", {})
+        put("_buffers", {})
+        put("_modules", {})
+        put("_non_persistent_buffers_set", set())
+        for name in _HOOKS:
+            put(name, HookList())
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+    # ---- Calling ----
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not (
+            self._forward_pre_hooks
+            or self._forward_hooks
+            or self._backward_hooks
+            or self._backward_pre_hooks
+            or _global_hooks
+        ):
+            return self.forward(*args, **kwargs)
+        return self._call_with_hooks(args, kwargs)
+
+    def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        always = [hook for hook, extra in self._forward_hooks.each() if extra[1]]
+        try:
+            args, kwargs = self._run_pre_hooks(args, kwargs)
+            backward = None
+            if self._backward_hooks or self._backward_pre_hooks:
+                backward = BackwardHooks(self, self._backward_hooks, self._backward_pre_hooks)
+                args = backward.inputs(args)
+            result = self.forward(*args, **kwargs)
+            for hook, (with_kwargs, is_always) in [*_global_hooks.forward.each(), *self._forward_hooks.each()]:
+                if is_always:
+                    always.remove(hook)
+                changed = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
+                result = result if changed is None else changed
+            return result if backward is None else backward.output(result)
+        except Exception:
+            for hook in always:  # what was to run in any case, and did not
+                hook(self, args, None)
+            raise
+
+    def _run_pre_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        for hook, with_kwargs in [*_global_hooks.pre.each(), *self._forward_pre_hooks.each()]:
+            changed = hook(self, args, kwargs) if with_kwargs else hook(self, args)
+            if changed is None:
+                continue
+            if with_kwargs:
+                if not (isinstance(changed, tuple) and len(changed) == 2):
+                    raise RuntimeError(
+                        f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {changed}."
+                    )
+                args, kwargs = changed
+            else:
+                args = changed if isinstance(changed, tuple) else (changed,)
+        return args, kwargs
+
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """hook(module, args) before forward(); may return other arguments."""
+        return self._forward_pre_hooks.add(hook, with_kwargs, prepend)
+
+    def register_forward_hook(
+        self,
+        hook: Callable[..., Any],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> RemovableHandle:
+        """hook(module, args, output) after forward(); may return another output."""
+        return self._forward_hooks.add(hook, (with_kwargs, always_call), prepend)
+
+    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """hook(module, grad_input, grad_output) after the module's backward; may return another grad_input."""
+        return self._backward_hooks.add(hook, None, prepend)
+
+    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """hook(module, grad_output) before the module's backward; may return another grad_output."""
+        return self._backward_pre_hooks.add(hook, None, prepend)
+
+    # ---- Members ----
+
+    def __getattr__(self, name: str) -> Any:
+        for kind in ("_parameters", "_buffers", "_modules"):
+            members = self.__dict__.get(kind)
+            if members is not None and name in members:
+                return members[name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        parameters = self.__dict__.get("_parameters")
+        if isinstance(value, Parameter):
+            if parameters is None:
+                raise AttributeError("cannot assign parameters before Module.__init__() call")
+            self._forget(name)
+            self.register_parameter(name, value)
+        elif parameters is not None and name in parameters:
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{typename(value)}' as parameter '{name}' (torch.nn.Parameter or None expected)"
+                )
+            self.register_parameter(name, None)
+        elif isinstance(value, Module):
+            if parameters is None:
+                raise AttributeError("cannot assign module before Module.__init__() call")
+            self._forget(name)
+            self._modules[name] = value
+        elif parameters is not None and name in self._modules:
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{typename(value)}' as child module '{name}' (torch.nn.Module or None expected)"
+                )
+            self._modules[name] = None
+        elif isinstance(value, Buffer) or (parameters is not None and name in self._buffers):
+            self._set_buffer(name, value)
+        else:
+            super().__setattr__(name, value)
+
+    def _forget(self, name: str) -> None:
+        for members in (self.__dict__, self._parameters, self._buffers, self._modules):
+            members.pop(name, None)
+        self._non_persistent_buffers_set.discard(name)
+
+    def _set_buffer(self, name: str, value: Any) -> None:
+        if value is not None and not isinstance(value, Tensor):
+            raise TypeError(
+                f"cannot assign '{typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)"
+            )
+        if name in self._buffers:
+            self._buffers[name] = value
+        else:
+            self._forget(name)
+            self.register_buffer(name, value, getattr(value, "persistent", True))
+
+    def __delattr__(self, name: str) -> None:
+        for members in (self._parameters, self._buffers, self._modules):
+            if name in members:
+                del members[name]
+                self._non_persistent_buffers_set.discard(name)
+                return
+        super().__delattr__(name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self), *self._parameters, *self._buffers, *self._modules})
+
+    def _check_name(self, kind: str, name: Any, members: Mapping[str, Any]) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"{kind} name should be a string. Got {typename(name)}")
+        if "." in name:
+            raise KeyError(f'{kind} name can\'t contain "."')
+        if name == "":
+            raise KeyError(f'{kind} name can\'t be empty string ""')
+        if hasattr(self, name) and name not in members:
+            raise KeyError(f"attribute '{name}' already exists")
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Adds a parameter; None keeps a place for one."""
+        if "_parameters" not in self.__dict__:
+            raise AttributeError("cannot assign parameter before Module.__init__() call")
+        self._check_name("parameter", name, self._parameters)
+        if param is not None and not isinstance(param, Parameter):
+            raise TypeError(
+                f"cannot assign '{typename(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
+            )
+        if param is not None and param.grad_fn is not None:
+            raise ValueError(
+                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To "
+                f"express '{name}' as a function of another Tensor, compute the value in the forward() method."
+            )
+        self._parameters[name] = param
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Adds a tensor that moves and, if persistent, is saved with the module, but is not trained."""
+        if "_buffers" not in self.__dict__:
+            raise AttributeError("cannot assign buffer before Module.__init__() call")
+        self._check_name("buffer", name, self._buffers)
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(
+                f"cannot assign '{typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
+            )
+        self._buffers[name] = tensor
+        if persistent:
+            self._non_persistent_buffers_set.discard(name)
+        else:
+            self._non_persistent_buffers_set.add(name)
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        if "_modules" not in self.__dict__:
+            raise AttributeError("cannot assign module before Module.__init__() call")
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"{typename(module)} is not a Module subclass")
+        self._check_name("module", name, self._modules)
+        self._modules[name] = module
+
+    register_module = add_module
+
+    def get_submodule(self, target: str) -> Module:
+        module = self
+        for name in target.split(".") if target else []:
+            if not hasattr(module, name):
+                raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+            module = getattr(module, name)
+            if not isinstance(module, Module):
+                raise AttributeError(f"`{name}` is not an nn.Module")
+        return module
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter of a name with dots."""
+        path, _, name = target.rpartition(".")
+        found = getattr(self.get_submodule(path), name)
+        if not isinstance(found, Parameter):
+            raise AttributeError(f"`{name}` is not an nn.Parameter")
+        return found
+
+    def get_buffer(self, target: str) -> Tensor:
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if name not in module._buffers:
+            raise AttributeError(f"`{name}` is not a buffer")
+        return getattr(module, name)
+
+    # ---- Walking ----
+
+    def named_modules(
+        self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """This module and all below it, parents first."""
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+
+    def modules(self) -> Iterator[Module]:
+        for _, module in self.named_modules():
+            yield module
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        seen = set()
+        for name, module in self._modules.items():
+            if module is not None and module not in seen:
+                seen.add(module)
+                yield name, module
+
+    def children(self) -> Iterator[Module]:
+        for _, module in self.named_children():
+            yield module
+
+    def _named_members(
+        self, members: str, prefix: str, recurse: bool, remove_duplicate: bool
+    ) -> Iterator[tuple[str, Any]]:
+        seen: set[int] = set()
+        modules = self.named_modules(None, prefix, remove_duplicate) if recurse else iter([(prefix, self)])
+        for path, module in modules:
+            for name, value in getattr(module, members).items():
+                if value is None or id(value) in seen:
+                    continue
+                if remove_duplicate:
+                    seen.add(id(value))
+                yield f"{path}.{name}" if path else name, value
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        yield from self._named_members("_parameters", prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        for _, parameter in self.named_parameters(recurse=recurse):
+            yield parameter
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        yield from self._named_members("_buffers", prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        for _, buffer in self.named_buffers(recurse=recurse):
+            yield buffer
+
+    def apply(self, fn: Callable[[Module], Any]) -> Self:
+        """Calls `fn` on every module, children first."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    # ---- Modes ----
+
+    def train(self, mode: bool = True) -> Self:
+        """Sets `training` here and below: dropout and batch norm look at it."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
+        return self
+
+    def eval(self) -> Self:
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        for parameter in self.parameters():
+            zero_gradient(parameter, set_to_none)
+
+    # ---- Moving ----
+
+    def _apply(self, fn: Callable[[Tensor], Tensor]) -> Self:
+        for module in self.children():
+            module._apply(fn)
+        with no_grad():
+            for name, parameter in self._parameters.items():
+                if parameter is not None:
+                    self._parameters[name] = _moved(parameter, fn)
+            for name, buffer in self._buffers.items():
+                if buffer is not None:
+                    self._buffers[name] = fn(buffer)
+        return self
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """to(device), to(dtype), to(device, dtype), to(tensor): every parameter and buffer; integers keep their dtype."""
+        kwargs.pop("non_blocking", None), kwargs.pop("memory_format", None)
+        where: device | str | None = kwargs.pop("device", None)
+        kind: dtype | None = kwargs.pop("dtype", None)
+        for arg in args:
+            if isinstance(arg, Tensor):
+                where, kind = arg.device, arg.dtype
+            elif isinstance(arg, dtype):
+                kind = arg
+            elif arg is not None and not isinstance(arg, bool):
+                where = arg
+        if kind is not None and not kind.is_floating_point:
+            raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={kind}")
+        return self._apply(lambda x: x.to(where, kind if x.is_floating_point() else None))
+
+    def cpu(self) -> Self:
+        return self._apply(lambda x: x.cpu())
+
+    def cuda(self, device: Any = None) -> Self:
+        return self._apply(lambda x: x.cuda())
+
+    def type(self, dst_type: dtype) -> Self:
+        return self._apply(lambda x: x.to(dst_type))
+
+    def float(self) -> Self:
+        return self.to(_train.float32)
+
+    def double(self) -> Self:
+        return self.to(_train.float64)
+
+    def half(self) -> Self:
+        return self.to(_train.float16)
+
+    def bfloat16(self) -> Self:
+        return self.to(_train.bfloat16)
+
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
+        return self._apply(lambda x: _train.empty_like(x, device=device))
+
+    # ---- State ----
+
+    def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
+        """Parameters and persistent buffers by name: detached, of the module's own memory."""
+        destination = StateDict() if destination is None else destination
+        if hasattr(destination, "_metadata"):
+            destination._metadata[prefix[:-1]] = {"version": self._version}
+        for hook, _ in self._state_dict_pre_hooks.each():
+            hook(self, prefix, keep_vars)
+        self._save_to_state_dict(destination, prefix, keep_vars)
+        for name, module in self._modules.items():
+            if module is not None:
+                module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        for hook, _ in self._state_dict_hooks.each():
+            changed = hook(self, destination, prefix, {})
+            destination = destination if changed is None else changed
+        return destination
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        for name, value in self._local_state().items():
+            if value is not None:
+                destination[prefix + name] = value if keep_vars else value.detach()
+        if type(self).get_extra_state is not Module.get_extra_state:
+            destination[prefix + _EXTRA_STATE] = self.get_extra_state()
+
+    def _local_state(self) -> dict[str, Tensor | None]:
+        buffers = {n: b for n, b in self._buffers.items() if n not in self._non_persistent_buffers_set}
+        return {**self._parameters, **buffers}
+
+    def get_extra_state(self) -> Any:
+        """What a subclass saves beside its tensors."""
+        raise RuntimeError("Reached a code path in Module.get_extra_state() that should never be called.")
+
+    def set_extra_state(self, state: Any) -> None:
+        raise RuntimeError("Reached a code path in Module.set_extra_state() that should never be called.")
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> IncompatibleKeys:
+        """Copies values into the parameters and buffers; with `assign` puts the given tensors in their place."""
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+        state = OrderedDict(state_dict)
+        missing: list[str] = []
+        unexpected: list[str] = []
+        errors: list[str] = []
+        metadata = getattr(state_dict, "_metadata", {})
+        self._load_below("", state, metadata, strict, assign, missing, unexpected, errors)
+        keys = IncompatibleKeys(missing, unexpected)
+        for module in self.modules():
+            for hook, _ in module._load_state_dict_post_hooks.each():
+                hook(module, keys)
+        if strict and unexpected:
+            errors.insert(0, f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
+        if strict and missing:
+            errors.insert(0, f"Missing key(s) in state_dict: {_quoted(missing)}. ")
+        if errors:
+            lines = "\n\t".join(errors)
+            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{lines}")
+        return keys
+
+    def _load_below(
+        self,
+        prefix: str,
+        state: Any,
+        metadata: Any,
+        strict: bool,
+        assign: bool,
+        missing: list[str],
+        unexpected: list[str],
+        errors: list[str],
+    ) -> None:
+        local = dict(metadata.get(prefix[:-1], {}), assign_to_params_buffers=assign)
+        self._load_from_state_dict(state, prefix, local, strict, missing, unexpected, errors)
+        for name, module in self._modules.items():
+            if module is not None:
+                below = f"{prefix}{name}."
+                part = {key: value for key, value in state.items() if key.startswith(below)}
+                module._load_below(below, part, metadata, strict, assign, missing, unexpected, errors)
+
+    def _load_from_state_dict(
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        arguments = (state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+        for hook, with_module in self._load_state_dict_pre_hooks.each():
+            hook(self, *arguments) if with_module else hook(*arguments)
+        assign = local_metadata.get("assign_to_params_buffers", False)
+        for name, own in self._local_state().items():
+            key = prefix + name
+            if own is None:
+                continue
+            if key in state_dict:
+                self._load_one(key, name, own, state_dict[key], assign, error_msgs)
+            else:
+                missing_keys.append(key)
+        self._load_extra_state(state_dict, prefix, missing_keys, unexpected_keys)
+        known = {*self._local_state(), *self._modules, _EXTRA_STATE}
+        for key in state_dict:
+            if key.startswith(prefix) and key[len(prefix) :].split(".", 1)[0] not in known:
+                unexpected_keys.append(key)
+
+    def _load_one(self, key: str, name: str, own: Tensor, value: Any, assign: bool, error_msgs: list[str]) -> None:
+        if not isinstance(value, Tensor):
+            error_msgs.append(
+                f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint '
+                f"but received {type(value)}"
+            )
+        elif value.shape != own.shape:
+            error_msgs.append(
+                f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, the shape in "
+                f"current model is {own.shape}."
+            )
+        elif assign:
+            if isinstance(own, Parameter) and not isinstance(value, Parameter):
+                value = Parameter(value, own.requires_grad)
+            setattr(self, name, value)
+        else:
+            try:
+                with no_grad():
+                    own.copy_(value)
+            except Exception as error:
+                error_msgs.append(
+                    f'While copying the parameter named "{key}", whose dimensions in the model are {own.size()} and whose '
+                    f"dimensions in the checkpoint are {value.size()}, an exception occurred : {error.args}."
+                )
+
+    def _load_extra_state(self, state_dict: Any, prefix: str, missing: list[str], unexpected: list[str]) -> None:
+        key, has = prefix + _EXTRA_STATE, type(self).set_extra_state is not Module.set_extra_state
+        if key in state_dict and has:
+            self.set_extra_state(state_dict[key])
+        elif key in state_dict:
+            unexpected.append(key)
+        elif has:
+            missing.append(key)
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """hook(module, prefix, keep_vars) before state_dict()."""
+        return self._state_dict_pre_hooks.add(hook)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """hook(module, state_dict, prefix, local_metadata) after it."""
+        return self._state_dict_hooks.add(hook)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors) before loading."""
+        return self._load_state_dict_pre_hooks.add(hook, True)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """hook(module, incompatible_keys) after loading; may change the keys."""
+        return self._load_state_dict_post_hooks.add(hook)
+
+    # ---- Printing ----
+
+    def extra_repr(self) -> str:
+        """What stands in the parentheses of a layer."""
+        return ""
+
+    def __repr__(self) -> str:
+        lines = [f"({name}): " + repr(child).replace("\n", "\n  ") for name, child in self._modules.items()]
+        extra = self.extra_repr()
+        if not lines:
+            return f"{type(self).__name__}({extra})"
+        return f"{type(self).__name__}(\n  " + "\n  ".join(([extra] if extra else []) + lines) + "\n)"
+
+
+_EXTRA_STATE = "_extra_state"
+_HOOKS = (
+    "_forward_pre_hooks",
+    "_forward_hooks",
+    "_backward_pre_hooks",
+    "_backward_hooks",
+    "_state_dict_pre_hooks",
+    "_state_dict_hooks",
+    "_load_state_dict_pre_hooks",
+    "_load_state_dict_post_hooks",
+)
+
+
+class StateDict(OrderedDict[str, Any]):
+    """Tensors by name, and the versions of the layers that wrote them."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._metadata: dict[str, Any] = {}
+
+
+class _GlobalHooks:
+    """Of every module."""
+
+    def __init__(self) -> None:
+        self.pre, self.forward = HookList(), HookList()
+
+    def __bool__(self) -> bool:
+        return bool(self.pre or self.forward)
+
+
+_global_hooks = _GlobalHooks()
+
+
+def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    return _global_hooks.pre.add(hook, False)
+
+
+def register_module_forward_hook(
+    hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
+    return _global_hooks.forward.add(hook, (with_kwargs, always_call))
+
+
+def zero_gradient(parameter: Tensor, set_to_none: bool) -> None:
+    """Drops the gradient, or clears it where it lies."""
+    gradient = parameter.grad
+    if gradient is None:
+        return
+    if set_to_none:
+        parameter.grad = None
+        return
+    if gradient.grad_fn is not None:
+        gradient.detach_()
+    else:
+        gradient.requires_grad_(False)
+    gradient.zero_()
+
+
+def _quoted(keys: Iterable[str]) -> str:
+    return ", ".join(f'"{key}"' for key in keys)
+
+
+# The same object with other memory, so that optimizers stay bound; another one where the device has no memory.
+def _moved(parameter: Parameter, fn: Callable[[Tensor], Tensor]) -> Parameter:
+    moved, gradient = fn(parameter), parameter.grad
+    if moved.is_meta != parameter.is_meta:
+        made = Parameter(moved, parameter.requires_grad)
+        if gradient is not None:
+            made.grad = fn(gradient)
+        return made
+    parameter.data = moved
+    if gradient is not None:
+        gradient.data = fn(gradient)
+    return parameter

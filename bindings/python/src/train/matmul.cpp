@@ -1,0 +1,49 @@
+// Matrix products, under autocast in its dtype.
+
+#include "autocast.h"
+#include "binder.h"
+#include "infeed/train/autograd/linalg.h"
+
+namespace infeed::python {
+namespace {
+
+using Product = Tensor (*)(const Tensor&, const Tensor&);
+
+template <Product op>
+Tensor product(const Tensor& a, const Tensor& b) {
+  const Unlocked unlocked(a.numel() + b.numel());
+  return op(lowered(a), lowered(b));
+}
+
+template <Product op>
+void bind_product(const Binder& to, const char* name) {
+  to.both(name, product<op>, "input"_a, "other"_a);
+}
+
+using Sum = Tensor (*)(const Tensor&, const Tensor&, const Tensor&, const Scalar&, const Scalar&);
+
+template <Sum op>
+Tensor sum_of_product(const Tensor& x, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+  const Unlocked unlocked(a.numel() + b.numel());
+  return op(lowered(x), lowered(a), lowered(b), beta, alpha);
+}
+
+}  // namespace
+
+void bind_matmul(const Binder& to) {
+  bind_product<matmul>(to, "matmul");
+  bind_product<mm>(to, "mm");
+  bind_product<bmm>(to, "bmm");
+  bind_product<mv>(to, "mv");
+  bind_product<dot>(to, "dot");
+  bind_product<outer>(to, "outer");
+  to.tensor.def("__matmul__", product<matmul>, nb::is_operator());
+  to.tensor.def(
+      "__rmatmul__", [](const Tensor& a, const Tensor& b) { return product<matmul>(b, a); }, nb::is_operator());
+  to.both("addmm", sum_of_product<addmm>, "input"_a, "mat1"_a, "mat2"_a, nb::kw_only(), "beta"_a = Scalar(1),
+          "alpha"_a = Scalar(1));
+  to.both("baddbmm", sum_of_product<baddbmm>, "input"_a, "batch1"_a, "batch2"_a, nb::kw_only(), "beta"_a = Scalar(1),
+          "alpha"_a = Scalar(1));
+}
+
+}  // namespace infeed::python
