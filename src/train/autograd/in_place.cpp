@@ -2,6 +2,7 @@
 
 #include "infeed/train/autograd/in_place.h"
 
+#include "infeed/train/autograd/creation.h"
 #include "infeed/train/autograd/elementwise.h"
 #include "infeed/train/autograd/grad_mode.h"
 #include "train/autograd/record.h"
@@ -199,8 +200,10 @@ Tensor& Tensor::copy_(const Tensor& source) {
   const bool same =
       shares && data_ptr() == source.data_ptr() && strides() == source.strides() && dtype() == source.dtype();
   if (!same) kernels::copy(*this, shares ? source.detach().clone() : source);  // read before it is written
-  rebase_history(*this,
-                 record("CopyBackwards", {*this, source}, detach(), {}, [](const Pass& p) { p.give(1, p.g()); }));
+  rebase_history(*this, record("CopyBackwards", {*this, source}, detach(), {}, [](const Pass& p) {
+    if (p.needs(0)) p.give(0, zeros_like(p.g()));
+    p.give(1, p.g());
+  }));
   return *this;
 }
 

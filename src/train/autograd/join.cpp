@@ -47,7 +47,7 @@ Shape joined_shape(std::span<const Tensor> tensors, int dim) {
 }  // namespace
 
 Tensor cat(std::span<const Tensor> tensors, int dim) {
-  require(!tensors.empty(), "torch.cat(): expected a non-empty list of Tensors");
+  require<ValueError>(!tensors.empty(), "torch.cat(): expected a non-empty list of Tensors");
   int ndim = 1;
   DType dtype = tensors[0].dtype();
   for (const Tensor& x : tensors) {
