@@ -135,7 +135,7 @@ bool RecordScan::next() {
   at_ += size_;
   for (size_ = 0; have(kMinRecordBytes); at_ += 8) {
     const std::size_t nbytes = record_bytes({buffer_.data() + at_, kMinRecordBytes});
-    if (nbytes == 0 || !have(nbytes) || !decode({buffer_.data() + at_, nbytes}, record_)) continue;
+    if (nbytes == 0 || !have(nbytes) || !decode_head({buffer_.data() + at_, nbytes}, record_, num_entries_)) continue;
     size_ = nbytes;
     return true;
   }
@@ -156,10 +156,10 @@ IndexWriter::~IndexWriter() {
   unlink(new_path_.c_str());
 }
 
-void IndexWriter::add(std::span<const std::byte> bytes, const IndexRecord& record) {
+void IndexWriter::add(std::span<const std::byte> bytes, std::uint64_t name, bool is_complete) {
   const std::uint64_t offset = written_ + buffer_.size();
   if (offset > IndexPlace::kMaxOffset) return;
-  names_.push_back({record.name, IndexPlace(offset, bytes.size(), record.is_complete()).word()});
+  names_.push_back({name, IndexPlace(offset, bytes.size(), is_complete).word()});
   write(bytes);
 }
 

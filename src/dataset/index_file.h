@@ -67,9 +67,11 @@ void check_replaceable(const std::string& path);
 class RecordScan {
  public:
   explicit RecordScan(int fd) : fd_(fd) {}
-  /// False at the end. `record()`, `bytes()` and `offset()` are of this one.
+  /// False at the end. All else is of this record.
   [[nodiscard]] bool next();
+  /// Without its entry points.
   [[nodiscard]] const IndexRecord& record() const noexcept { return record_; }
+  [[nodiscard]] std::size_t num_entries() const noexcept { return num_entries_; }
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept;
   [[nodiscard]] std::uint64_t offset() const noexcept { return file_offset_ + at_; }
 
@@ -78,6 +80,7 @@ class RecordScan {
 
   int fd_;
   IndexRecord record_;
+  std::size_t num_entries_ = 0;
   std::vector<std::byte> buffer_;
   std::uint64_t file_offset_ = kIndexHeaderBytes;  ///< of the buffer's first byte
   std::size_t at_ = 0, held_ = 0, size_ = 0;       ///< in the buffer: the record, the end; bytes of the record
@@ -92,7 +95,8 @@ class IndexWriter {
   IndexWriter(const IndexWriter&) = delete;
   IndexWriter& operator=(const IndexWriter&) = delete;
 
-  void add(std::span<const std::byte> bytes, const IndexRecord& record);
+  /// A record's bytes.
+  void add(std::span<const std::byte> bytes, std::uint64_t name, bool is_complete);
   void finish();
 
  private:

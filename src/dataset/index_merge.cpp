@@ -51,8 +51,13 @@ struct Best {
 };
 
 // The same file: who knows more. Else: who came later.
-bool is_better(const IndexRecord& record, const Best& best) {
-  return !(record.key == best.key) || record.rows.entries.size() >= best.num_entries;
+bool is_better(const RecordScan& scan, const Best& best) {
+  return !(scan.record().key == best.key) || scan.num_entries() >= best.num_entries;
+}
+
+bool is_complete(const RecordScan& scan) {
+  const RowIndex& rows = scan.record().rows;
+  return rows.none || scan.num_entries() == static_cast<std::size_t>(rows.num_stretches) + 1;
 }
 
 using BestByName = std::unordered_map<std::uint64_t, Best>;
@@ -62,8 +67,7 @@ void find_best(int fd, std::size_t source, BestByName& best) {
   while (scan.next()) {
     const IndexRecord& record = scan.record();
     const auto [at, fresh] = best.try_emplace(record.name);
-    if (fresh || is_better(record, at->second))
-      at->second = {record.key, record.rows.entries.size(), source, scan.offset()};
+    if (fresh || is_better(scan, at->second)) at->second = {record.key, scan.num_entries(), source, scan.offset()};
   }
 }
 
@@ -72,7 +76,7 @@ void copy_best(int fd, std::size_t source, const BestByName& best, IndexWriter& 
   while (scan.next()) {
     const auto at = best.find(scan.record().name);
     if (at != best.end() && at->second.source == source && at->second.offset == scan.offset())
-      writer.add(scan.bytes(), scan.record());
+      writer.add(scan.bytes(), scan.record().name, is_complete(scan));
   }
 }
 

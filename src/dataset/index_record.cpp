@@ -110,7 +110,7 @@ std::size_t record_bytes(std::span<const std::byte> head) noexcept {
   return is_record && words[1] % 8 == 0 ? words[1] : 0;
 }
 
-bool decode(std::span<const std::byte> bytes, IndexRecord& record) {
+bool decode_head(std::span<const std::byte> bytes, IndexRecord& record, std::size_t& num_entries) {
   if (bytes.size() < kMinRecordBytes || record_bytes(bytes) != bytes.size()) return false;
   const auto body = bytes.first(bytes.size() - kChecksumBytes);
   std::uint64_t checksum = 0;
@@ -128,8 +128,15 @@ bool decode(std::span<const std::byte> bytes, IndexRecord& record) {
   record.rows.none = head.num_stretches == 0;
   record.rows.num_stretches = static_cast<int>(head.num_stretches);
   record.rows.entries.clear();
-  VarintReader reader{body.data() + kHeadBytes, body.data() + body.size()};
-  return take_entries(reader, head.num_entries, record.rows.entries);
+  num_entries = head.num_entries;
+  return true;
+}
+
+bool decode(std::span<const std::byte> bytes, IndexRecord& record) {
+  std::size_t num_entries = 0;
+  if (!decode_head(bytes, record, num_entries)) return false;
+  VarintReader reader{bytes.data() + kHeadBytes, bytes.data() + bytes.size() - kChecksumBytes};
+  return take_entries(reader, num_entries, record.rows.entries);
 }
 
 }  // namespace infeed

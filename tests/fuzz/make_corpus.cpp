@@ -174,7 +174,7 @@ void make_indexes(const Corpus& corpus) {
     std::string seed(1, '\0');
     corpus.add(record.rows.none ? "none" : "record", seed.append(text, 0, text.size() - 8));
     part += text;
-    writer.add(bytes, record);
+    writer.add(bytes, record.name, record.is_complete());
   }
   writer.finish();
   std::ifstream whole(path, std::ios::binary);
