@@ -125,6 +125,13 @@ TEST_F(AutogradTest, RecordsInPlaceOperations) {
   EXPECT_EQ(values_of(x.grad()), (std::vector<double>{24, 144, 456}));
 }
 
+TEST_F(AutogradTest, RecordsAnOperationOfATensorOnItself) {
+  Tensor y = x * 1.0;
+  y.mul_(y);
+  sum(y).backward();
+  EXPECT_EQ(values_of(x.grad()), (std::vector<double>{2, 4, 6}));
+}
+
 TEST_F(AutogradTest, RecordsWritesThroughViewsInTheBase) {
   Tensor y = x * x;
   const Tensor w = Tensor::full({}, 7.0).set_requires_grad();

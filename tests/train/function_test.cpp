@@ -102,6 +102,7 @@ const Operation kOperations[] = {
     {"Reductions",
      {{3, 4}},
      [](auto& in) { return var(in[0], {1}) + logsumexp(in[0], {1}) + norm(in[0], 2.0, {1}) + prod(in[0], 1); }},
+    {"Cumprod", {{3, 4}}, [](auto& in) { return cumprod(in[0] * in[0], 1); }},
     {"Std", {{3, 4}}, [](auto& in) { return std(in[0], {0}) + mean(in[0] * in[0], {0}); }},
     {"Softmax", {{3, 4}}, [](auto& in) { return nn::softmax(in[0], 1) * nn::log_softmax(in[0], 0); }},
     {"Matmul", {{2, 3}, {3, 4}, {4}}, [](auto& in) { return matmul(matmul(in[0], in[1]), in[2]); }},

@@ -89,7 +89,8 @@ template <class Op>
 Tensor& arithmetic(Tensor& self, const Tensor& other, BinaryOp kernel, const Scalar& alpha, Op&& op) {
   check_in_place(self);
   if (needs_graph({self, other})) {
-    write_result(self, op(before_write(self)));
+    const Tensor before = before_write(self);
+    write_result(self, op(before, other.is_same(self) ? before : other));
     return self;
   }
   check_overlap(self, other);
@@ -208,16 +209,18 @@ Tensor& Tensor::copy_(const Tensor& source) {
 }
 
 Tensor& Tensor::add_(const Tensor& other, const Scalar& alpha) {
-  return arithmetic(*this, other, BinaryOp::kAdd, alpha, [&](const Tensor& x) { return add(x, other, alpha); });
+  return arithmetic(*this, other, BinaryOp::kAdd, alpha,
+                    [&](const Tensor& x, const Tensor& y) { return add(x, y, alpha); });
 }
 Tensor& Tensor::sub_(const Tensor& other, const Scalar& alpha) {
-  return arithmetic(*this, other, BinaryOp::kSub, alpha, [&](const Tensor& x) { return sub(x, other, alpha); });
+  return arithmetic(*this, other, BinaryOp::kSub, alpha,
+                    [&](const Tensor& x, const Tensor& y) { return sub(x, y, alpha); });
 }
 Tensor& Tensor::mul_(const Tensor& other) {
-  return arithmetic(*this, other, BinaryOp::kMul, 1, [&](const Tensor& x) { return mul(x, other); });
+  return arithmetic(*this, other, BinaryOp::kMul, 1, [](const Tensor& x, const Tensor& y) { return mul(x, y); });
 }
 Tensor& Tensor::div_(const Tensor& other) {
-  return arithmetic(*this, other, BinaryOp::kDiv, 1, [&](const Tensor& x) { return div(x, other); });
+  return arithmetic(*this, other, BinaryOp::kDiv, 1, [](const Tensor& x, const Tensor& y) { return div(x, y); });
 }
 
 }  // namespace infeed

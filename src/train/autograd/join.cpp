@@ -240,6 +240,13 @@ Tensor cumsum(const Tensor& x, int dim) {
   });
 }
 
+Tensor cumprod(const Tensor& x, int dim) {
+  std::vector<Tensor> products = x.ndim() == 0 ? std::vector<Tensor>() : unbind(x, dim);
+  if (products.empty()) return x.clone();
+  for (std::size_t i = 1; i < products.size(); ++i) products[i] = products[i - 1] * products[i];
+  return stack(products, wrap_dim(dim, x.ndim()));
+}
+
 namespace {
 
 // The source of each place of a padded dimension.

@@ -7,6 +7,7 @@
 
 #include "train/kernels/convert.h"
 #include "train/kernels/loop.h"
+#include "train/kernels/vector_math.h"
 #include "train/tensor/geometry.h"
 
 namespace infeed::kernels {
@@ -21,22 +22,38 @@ struct Params {
 template <class C, std::size_t N>
 using Block = void (*)(C* out, const std::array<const C*, N>& in, std::int64_t n, const Params<C>& params);
 
+template <class C, std::size_t N, class F, std::size_t... K>
+[[gnu::always_inline]] inline void apply(C* out, const std::array<const C*, N>& in, std::int64_t n,
+                                         const Params<C>& params, std::index_sequence<K...>) {
+  const std::array<const C*, N> from = in;
+  const Params<C> p = params;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    if constexpr (std::is_invocable_v<F, decltype(from[K][i])..., const Params<C>&>)
+      out[i] = static_cast<C>(F{}(from[K][i]..., p));
+    else
+      out[i] = static_cast<C>(F{}(from[K][i]...));
+  }
+}
+
+template <class F>
+INFEED_CLONES void float_block1(float* out, const std::array<const float*, 1>& in, std::int64_t n,
+                                const Params<float>& p) {
+  apply<float, 1, F>(out, in, n, p, std::make_index_sequence<1>());
+}
+template <class F>
+INFEED_CLONES void float_block2(float* out, const std::array<const float*, 2>& in, std::int64_t n,
+                                const Params<float>& p) {
+  apply<float, 2, F>(out, in, n, p, std::make_index_sequence<2>());
+}
+
 /// The block of a function without state, which takes N values and, if it wants them, the parameters.
 template <class C, std::size_t N, class F>
 Block<C, N> block_of(F) {
+  if constexpr (std::is_same_v<C, float> && N == 1) return &float_block1<F>;
+  if constexpr (std::is_same_v<C, float> && N == 2) return &float_block2<F>;
   return [](C* out, const std::array<const C*, N>& in, std::int64_t n, const Params<C>& params) {
-    [&]<std::size_t... K>(std::index_sequence<K...>) {
-      const std::array<const C*, N> from = in;
-      const Params<C> p = params;
-#pragma GCC ivdep
-      for (std::int64_t i = 0; i < n; ++i) {
-        if constexpr (std::is_invocable_v<F, decltype(from[K][i])..., const Params<C>&>)
-          out[i] = static_cast<C>(F{}(from[K][i]..., p));
-        else
-          out[i] = static_cast<C>(F{}(from[K][i]...));
-      }
-    }
-    (std::make_index_sequence<N>());
+    apply<C, N, F>(out, in, n, params, std::make_index_sequence<N>());
   };
 }
 

@@ -3,6 +3,15 @@
 
 #include <cmath>
 
+// Put before a function with a loop: it is compiled for AVX2 and AVX-512, too, and the program picks one when it starts.
+// Not under sanitizers, which are not ready by then.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+#define INFEED_CLONES [[gnu::target_clones("default", "arch=haswell", "arch=skylake-avx512")]]
+#else
+#define INFEED_CLONES
+#endif
+
 namespace infeed::kernels::fast {
 
 // The library has vector forms of these under other names; the attribute tells the compiler, which -ffast-math would do

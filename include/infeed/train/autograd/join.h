@@ -36,6 +36,8 @@ namespace infeed {
 [[nodiscard]] INFEED_API Tensor tril(const Tensor& x, std::int64_t diagonal = 0);
 [[nodiscard]] INFEED_API Tensor cumsum(const Tensor& x, int dim);  ///< g summed from the end
 
+[[nodiscard]] INFEED_API Tensor cumprod(const Tensor& x, int dim);  ///< by products one after another
+
 enum class PadMode : std::uint8_t { kConstant, kReflect, kReplicate, kCircular };
 /// `padding`: (before, after) of the last dimension, then of the one before it, ...; negative cuts.
 [[nodiscard]] INFEED_API Tensor pad(const Tensor& x, std::span<const std::int64_t> padding,
