@@ -69,20 +69,27 @@ void adam_step(std::span<const AdamRow> from, const AdamOptions& o) {
     const C keep = C(o.decoupled ? 1.0 - o.lr * o.weight_decay : 1.0);
     const C beta2 = C(o.beta2), fresh1 = C(1.0 - o.beta1), fresh2 = C(1.0 - o.beta2), eps = C(o.eps);
     const C size = C(o.lr / (1.0 - std::pow(o.beta1, step)));
-    const C root = C(std::sqrt(1.0 - std::pow(o.beta2, step)));
-    const bool amsgrad = largest != nullptr;
-    C* const bound = amsgrad ? largest : square;
+    const C root = C(1.0 / std::sqrt(1.0 - std::pow(o.beta2, step)));
+    const auto moments = [&](std::int64_t i, C p) {
+      const C g = directed(grad[i], p);
+      mean[i] += fresh1 * (g - mean[i]);
+      return square[i] = beta2 * square[i] + fresh2 * (g * g);
+    };
+    const auto move = [&](std::int64_t i, C p, C v) { param[i] = p - size * (mean[i] / (std::sqrt(v) * root + eps)); };
+    if (largest == nullptr) {
+#pragma GCC ivdep
+      for (std::int64_t i = 0; i < piece.count; ++i) {
+        const C p = param[i] * keep;
+        move(i, p, moments(i, p));
+      }
+      return;
+    }
 #pragma GCC ivdep
     for (std::int64_t i = 0; i < piece.count; ++i) {
       const C p = param[i] * keep;
-      const C g = directed(grad[i], p);
-      const C m = mean[i] + fresh1 * (g - mean[i]);
-      const C v = beta2 * square[i] + fresh2 * (g * g);
-      const C top = amsgrad && bound[i] > v ? bound[i] : v;
-      mean[i] = m;
-      square[i] = v;
-      bound[i] = top;
-      param[i] = p - size * (m / (std::sqrt(top) / root + eps));
+      const C v = moments(i, p);
+      largest[i] = largest[i] > v ? largest[i] : v;
+      move(i, p, largest[i]);
     }
   });
 }

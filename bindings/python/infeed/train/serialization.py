@@ -26,8 +26,8 @@ from typing import Any, BinaryIO
 from infeed.train import _train, safetensors
 from infeed.train._train import Tensor, device, dtype
 from infeed.train._types import Size
-from infeed.train.nn.module import StateDict
 from infeed.train.nn.parameter import Parameter
+from infeed.train.nn.state import StateDict
 
 TREE = "infeed.tree"
 FileLike = str | os.PathLike[str] | BinaryIO

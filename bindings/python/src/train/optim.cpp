@@ -3,17 +3,19 @@
 #include "binder.h"
 #include "infeed/train/autograd/grad_mode.h"
 #include "infeed/train/optim/fused.h"
+#include "infeed/train/tensor/storage.h"
 
 namespace infeed::python {
 namespace {
 
 using Tensors = std::vector<Tensor>;
 
-// Adds one to a count in Python's state, and returns it.
+// Adds one to a count in Python's state, and returns it: a float32 tensor without dimensions, unless a file brought another.
 double counted(const Tensor& count) {
   Tensor step = count;
-  step.add_(1.0);
-  return step.item<double>();
+  if (step.dtype() != DType::kFloat32 || step.numel() != 1 || step.is_meta()) return step.add_(1.0).item<double>();
+  step.storage()->bump_version();
+  return *step.data<float>() += 1.0f;
 }
 
 Tensor at(const Tensors& tensors, std::size_t i) { return tensors.empty() ? Tensor() : tensors[i]; }

@@ -1,36 +1,12 @@
 """Layers, losses and what holds them. Names and meanings are PyTorch's."""
 
 from infeed.train.nn import functional, init, utils
-from infeed.train.nn.attention import (
-    MultiheadAttention,
-    Transformer,
-    TransformerEncoder,
-    TransformerEncoderLayer,
-)
-from infeed.train.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
-from infeed.train.nn.layers import (
+from infeed.train.nn.activation import (
     ELU,
     GELU,
-    AdaptiveAvgPool2d,
-    AvgPool2d,
-    BatchNorm1d,
-    BatchNorm2d,
-    Bilinear,
-    Conv1d,
-    Conv2d,
-    ConvTranspose2d,
-    Dropout,
-    Embedding,
-    Flatten,
-    GroupNorm,
-    Identity,
-    LayerNorm,
     LeakyReLU,
-    Linear,
     LogSigmoid,
     LogSoftmax,
-    MaxPool1d,
-    MaxPool2d,
     ReLU,
     ReLU6,
     Sigmoid,
@@ -38,6 +14,30 @@ from infeed.train.nn.layers import (
     Softmax,
     Softplus,
     Tanh,
+)
+from infeed.train.nn.attention import (
+    MultiheadAttention,
+    Transformer,
+    TransformerEncoder,
+    TransformerEncoderLayer,
+)
+from infeed.train.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+from infeed.train.nn.convolution import (
+    AdaptiveAvgPool2d,
+    AvgPool2d,
+    Conv1d,
+    Conv2d,
+    ConvTranspose2d,
+    MaxPool1d,
+    MaxPool2d,
+)
+from infeed.train.nn.layers import (
+    Bilinear,
+    Dropout,
+    Embedding,
+    Flatten,
+    Identity,
+    Linear,
     Unflatten,
 )
 from infeed.train.nn.losses import (
@@ -52,6 +52,12 @@ from infeed.train.nn.losses import (
     SmoothL1Loss,
 )
 from infeed.train.nn.module import Module
+from infeed.train.nn.normalization import (
+    BatchNorm1d,
+    BatchNorm2d,
+    GroupNorm,
+    LayerNorm,
+)
 from infeed.train.nn.parameter import Buffer, Parameter
 from infeed.train.nn.recurrent import GRU, LSTM
 

@@ -10,8 +10,9 @@ from infeed.train._train import Tensor
 from infeed.train.nn import functional as F
 from infeed.train.nn import init
 from infeed.train.nn.containers import ModuleList
-from infeed.train.nn.layers import Dropout, LayerNorm, Linear, _empty
+from infeed.train.nn.layers import Dropout, Linear, _empty
 from infeed.train.nn.module import Module
+from infeed.train.nn.normalization import LayerNorm
 
 
 def _added(mask: Tensor | None, like: Tensor) -> Tensor | None:
