@@ -6,6 +6,7 @@
 Needs neither torch nor NumPy. How it works inside: docs/train.md; what is there: docs/train_python.md.
 """
 
+from infeed.train import _tensor_methods as _tensor_methods
 from infeed.train import _train
 from infeed.train import amp as amp
 from infeed.train import autograd as autograd
@@ -20,7 +21,6 @@ from infeed.train._modes import enable_grad as enable_grad
 from infeed.train._modes import inference_mode as inference_mode
 from infeed.train._modes import no_grad as no_grad
 from infeed.train._modes import set_grad_enabled as set_grad_enabled
-from infeed.train._tensor_methods import cumprod as cumprod
 from infeed.train._train import *
 from infeed.train._types import Size as Size
 from infeed.train._types import channels_last as channels_last

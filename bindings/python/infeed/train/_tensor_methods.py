@@ -52,16 +52,7 @@ def _log_softmax(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
     return _train.log_softmax(self if dtype is None else self.to(dtype), dim)
 
 
-def cumprod(input: Tensor, dim: int) -> Tensor:
-    """Running products along `dim`."""
-    products: list[Tensor] = []
-    for part in input.unbind(dim):
-        products.append(products[-1] * part if products else part)
-    return _train.stack(products, dim) if products else input.clone()
-
-
 METHODS = {
-    "cumprod": cumprod,
     "__deepcopy__": _deepcopy,
     "__reduce__": _reduce,
     "backward": _tensor_backward,

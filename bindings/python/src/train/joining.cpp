@@ -58,6 +58,8 @@ void bind_joining(const Binder& to) {
       "tril", [](const Tensor& x, std::int64_t diagonal) { return tril(x, diagonal); }, "input"_a, "diagonal"_a = 0);
   to.both(
       "cumsum", [](const Tensor& x, int dim) { return cumsum(x, dim); }, "input"_a, "dim"_a);
+  to.both(
+      "cumprod", [](const Tensor& x, int dim) { return cumprod(x, dim); }, "input"_a, "dim"_a);
   to.module.def("pad", padded, "input"_a, "pad"_a, "mode"_a = "constant", "value"_a = nb::none());
 }
 
