@@ -28,6 +28,7 @@ struct IndexCache::Table {
 namespace {
 
 constexpr std::size_t kTableHeadBytes = 64;  // sizeof Table
+constexpr std::size_t kMaxNameBytes = 200;   // of a folder, in its index's name; 255 with what follows
 
 void close_all(std::initializer_list<int> fds) {
   for (const int fd : fds) {
@@ -73,7 +74,7 @@ std::string automatic_index_path(const std::string& root) {
   std::filesystem::create_directories(folder, error);  // a failure shows when the index is written
   const std::filesystem::path place = std::filesystem::weakly_canonical(root, error);
   const std::uint64_t hash = hash64(place.native());
-  return folder / fmt::format("{}-{:016x}.index", place.filename().native(), hash);
+  return folder / fmt::format("{}-{:016x}.index", place.filename().native().substr(0, kMaxNameBytes), hash);
 }
 
 std::unique_ptr<IndexCache> IndexCache::open(const std::string& path, const std::vector<std::uint64_t>& names) {

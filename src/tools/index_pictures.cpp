@@ -29,7 +29,7 @@ class IndexRun {
   void work(Tools& tools, const Picture& picture, std::int64_t sample) {
     try {
       if (is_known(tools, picture, sample)) {
-        tally_.add_unchanged();
+        tally_.add_unchanged(tools.record.rows.none);
       } else {
         index(tools, picture, sample);
       }
@@ -63,7 +63,7 @@ class IndexRun {
     static_cast<void>(tools.decoder.decode({info.width - 1, info.height - 1, 1, 1}, 1, 1));
     if (verify_ && cache_.find(sample, record.key, tools.record)) {
       if (tools.record.rows.entries == record.rows.entries && tools.record.rows.none == record.rows.none)
-        return tally_.add_unchanged();
+        return tally_.add_unchanged(record.rows.none);
     }
     cache_.add(sample, record);
     tally_.add_done(bytes.size(), record.rows.none);

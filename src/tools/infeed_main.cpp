@@ -1,9 +1,10 @@
-// infeed prepare PATH ...: exit status 0, or 1 where the whole failed, 2 where some pictures did, 130 after Ctrl-C.
+// infeed prepare PATH ...: exit status 0, or 1 where the whole failed, 2 where some of it did, 130 after Ctrl-C.
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -17,6 +18,8 @@ namespace {
 
 using infeed::PrepareOptions;
 using infeed::PrepareSummary;
+
+constexpr int kNothingDone = 1, kSomeFailed = 2, kInterrupted = 130;  // exit status
 
 std::atomic<bool> stop{false};
 
@@ -60,14 +63,21 @@ std::string in_bytes(std::uint64_t bytes) {
   return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
 }
 
+/// A name as one line of a terminal.
+std::string printable(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return (c >= 0 && c < ' ') || c == 0x7F; }, '?');
+  return text;
+}
+
 void print_text(const PrepareOptions& options, const PrepareSummary& s) {
-  for (const auto& failure : s.failed) fmt::print(stderr, "{}: {}\n", failure.file, failure.error);
+  for (const auto& failure : s.failed) fmt::print(stderr, "{}\n", printable(failure.file + ": " + failure.error));
   fmt::print("{}: {} pictures, {} done in {:.1f} s, {} left as they are, {} failed{}\n", options.path, s.pictures,
              s.done, s.seconds, s.unchanged, s.failed.size(), s.interrupted ? "; interrupted: run again to go on" : "");
   if (!options.out.empty()) {
     fmt::print("  {} rewritten; {} became {}\n", s.rewritten, in_bytes(s.bytes_before), in_bytes(s.bytes_after));
   } else {
-    fmt::print("  index {}: {}; {} of these pictures have no entry points\n", s.index, in_bytes(s.bytes_after), s.none);
+    fmt::print("  index {}: {}; {} of the pictures have no entry points\n", s.index, in_bytes(s.bytes_after), s.none);
   }
   if (s.decode_us_before > 0)
     fmt::print("  a random crop's decode: {:.0f} us before, {:.0f} us after\n", s.decode_us_before, s.decode_us_after);
@@ -114,22 +124,34 @@ void add_options(CLI::App& app, PrepareOptions& options, std::vector<std::string
   app.add_flag("--json", json, "Print the summary as JSON");
 }
 
+PrepareSummary prepare_shown(const PrepareOptions& options) {
+  ProgressLine line(printable(options.path));
+  return prepare(options, stop, [&](std::int64_t done, std::int64_t count) { line.show(done, count); });
+}
+
+/// Each path for itself: a shard that is cut keeps none from the others.
 int run(PrepareOptions options, const std::vector<std::string>& paths, bool json) {
+  if (paths.size() > 1 && (options.index != "auto" || !options.out.empty()))
+    throw infeed::ConfigError("--index and --out are for one folder: give them one at a time.");
   nlohmann::json all = nlohmann::json::array();
-  bool failed = false;
+  std::size_t num_failed = 0;
+  bool pictures_failed = false;
   for (const std::string& path : paths) {
-    options.path = path;
-    PrepareSummary summary;
-    {
-      ProgressLine line(path);
-      summary = prepare(options, stop, [&](std::int64_t done, std::int64_t count) { line.show(done, count); });
-    }
-    failed = failed || !summary.failed.empty();
-    json ? all.push_back(as_json(options, summary)) : print_text(options, summary);
     if (stop) break;
+    options.path = path;
+    try {
+      const PrepareSummary summary = prepare_shown(options);
+      pictures_failed = pictures_failed || !summary.failed.empty();
+      json ? all.push_back(as_json(options, summary)) : print_text(options, summary);
+    } catch (const std::exception& error) {
+      ++num_failed;
+      fmt::print(stderr, "infeed prepare: {}\n", printable(error.what()));
+      all.push_back({{"path", path}, {"error", error.what()}});
+    }
   }
-  if (json) fmt::print("{}\n", all.dump(2));
-  return stop ? 130 : failed ? 2 : 0;
+  if (json) fmt::print("{}\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  if (stop) return kInterrupted;
+  return num_failed == paths.size() ? kNothingDone : num_failed > 0 || pictures_failed ? kSomeFailed : 0;
 }
 
 }  // namespace
@@ -143,13 +165,17 @@ int main(int argc, char** argv) {
   std::vector<std::string> paths;
   bool json = false;
   add_options(command, options, paths, json);
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kNothingDone;
+  }
   infeed::set_log_level(infeed::LogLevel::kOff);  // what matters is said by errors
   for (const int signal : {SIGINT, SIGTERM}) end_early_on(signal);
   try {
     return run(std::move(options), paths, json);
   } catch (const std::exception& error) {
     fmt::print(stderr, "infeed prepare: {}\n", error.what());
-    return 1;
+    return kNothingDone;
   }
 }

@@ -13,7 +13,7 @@
 namespace infeed {
 namespace {
 
-bool is_tar(const std::string& path) { return path.ends_with(".tar"); }
+bool is_tar(const std::string& path) { return path.ends_with(".tar") && !std::filesystem::is_directory(path); }
 
 std::string without_slash(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
@@ -29,6 +29,11 @@ void check(const PrepareOptions& options) {
   if (options.shorter_side < 0 || options.quality < 1 || options.quality > 100 || options.threads < 0)
     throw ConfigError(fmt::format("--shorter-side {}, --quality {}, --threads {}: 1 or more, 1 to 100, 0 or more.",
                                   options.shorter_side, options.quality, options.threads));
+  if (options.index.empty() || (options.index != "auto" && is_tar(options.path)))
+    throw ConfigError(
+        fmt::format("--index is '{}': it names the file for a folder's index; a tar file's is its own name "
+                    "with .idx.",
+                    options.index));
   if (options.out.empty()) return;
   if (is_tar(options.path)) throw ConfigError("pictures in tar files are indexed, not rewritten: unpack them first.");
   const std::string from = std::filesystem::weakly_canonical(options.path).string() + '/';

@@ -28,11 +28,11 @@ struct PrepareSummary {
     std::string file, error;
   };
   std::int64_t pictures = 0;
-  std::int64_t done = 0;                            ///< in this run: indexed, or rewritten and copied
-  std::int64_t unchanged = 0;                       ///< done before
-  std::int64_t none = 0;                            ///< of the indexed: without entry points (no baseline JPEG)
-  std::int64_t rewritten = 0;                       ///< of the done
-  std::vector<Failure> failed;                      ///< left as they are
+  std::int64_t done = 0;        ///< in this run: indexed, or rewritten and copied
+  std::int64_t unchanged = 0;   ///< done before
+  std::int64_t none = 0;        ///< in the index, done before or now: without entry points (no baseline JPEG)
+  std::int64_t rewritten = 0;   ///< of the done
+  std::vector<Failure> failed;  ///< left as they are
   std::uint64_t bytes_before = 0, bytes_after = 0;  ///< of the pictures done; of the index, or of what was written
   double seconds = 0;
   /// Of some pictures: us that a random crop's decode takes without index or rewriting, and with; 0: not measured.

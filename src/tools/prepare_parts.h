@@ -27,9 +27,10 @@ class PrepareTally {
     summary_.bytes_before += before;
     summary_.bytes_after += after;
   }
-  void add_unchanged() {
+  void add_unchanged(bool none = false) {
     const std::lock_guard lock(mutex_);
     ++summary_.unchanged;
+    summary_.none += none ? 1 : 0;
   }
   void add_failure(std::string file, std::string error) {
     const std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
-// OUT/name is written as OUT/name.infeed-new and renamed when whole, with its source's time: by that the next run knows
-// what is done.
+// OUT/folder/name is written as OUT/folder/HASH.infeed-new (a name may be as long as names can be) and renamed when
+// whole, with its source's time: by that the next run knows what is done.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/hash.h"
 #include "dataset/index_file.h"
 #include "decode/decoder.h"
 #include "infeed/base/error.h"
@@ -30,8 +31,9 @@ bool is_as_old(const std::string& path, std::int64_t mtime_ns) {
 }
 
 void write_file(const std::string& path, std::span<const std::byte> bytes, std::int64_t mtime_ns) {
-  const std::string fresh = path + kNew;
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  const std::string fresh = folder / fmt::format("{:016x}{}", hash64(path), kNew);
+  std::filesystem::create_directories(folder);
   const int fd = open(fresh.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0666);
   const timespec time{static_cast<time_t>(mtime_ns / 1'000'000'000), static_cast<long>(mtime_ns % 1'000'000'000)};
   const timespec times[2] = {time, time};

@@ -44,7 +44,7 @@ class PrepareTest : public ::testing::Test {
   }
   PrepareSummary run(PrepareOptions options = {}) {
     if (options.path.empty()) options.path = data.str();
-    if (options.index == "auto") options.index = index;
+    if (options.index == "auto" && !options.path.ends_with(".tar")) options.index = index;
     return prepare(options, stop, [](auto, auto) {});
   }
   static std::string read(const std::string& path) {
@@ -90,6 +90,7 @@ TEST_F(PrepareTest, DoesOnlyWhatIsNewOrChanged) {
   data.write("a/0.jpg", baseline(21));
   const PrepareSummary summary = run();
   EXPECT_EQ(summary.done, 2);
+  EXPECT_EQ(summary.none, 1) << "of all pictures";
   EXPECT_EQ(run({.verify = true}).unchanged, 8);
 }
 
@@ -209,6 +210,48 @@ TEST_F(PrepareTest, IsACommandWithJsonAndExitStatus) {
   EXPECT_NE(text.find("1 failed"), std::string::npos);
   EXPECT_EQ(command(data.str() + "/none --index " + index, text), 1);
   EXPECT_EQ(command(data.str() + " --restart-rows", text), 1) << "in place";
+}
+
+TEST_F(PrepareTest, GoesOnWithTheNextPathWhereOneFails) {
+  const std::string tar = work.at("shard.tar"), cut = work.at("cut.tar");
+  ASSERT_EQ(std::system(("tar cf " + tar + " -C " + data.str() + " a b").c_str()), 0);
+  work.write("cut.tar", read(tar).substr(0, 5000));
+  std::string text;
+  EXPECT_EQ(command(cut + ' ' + tar + " --json", text), 2);
+  const auto json = nlohmann::json::parse(text);
+  EXPECT_NE(json[0]["error"].get<std::string>().find("cut"), std::string::npos);
+  EXPECT_EQ(json[1]["done"], 7);
+  EXPECT_EQ(command(cut, text), 1);
+}
+
+TEST_F(PrepareTest, NamesFilesOfAnyBytes) {
+  data.write("a/\xFF\n.jpg", "no picture");
+  std::string text;
+  EXPECT_EQ(command(data.str() + " --json --index " + index, text), 2);
+  EXPECT_EQ(nlohmann::json::parse(text)[0]["failed"].size(), 1U);
+}
+
+TEST_F(PrepareTest, TakesOneIndexForOneFolder) {
+  std::string text;
+  EXPECT_EQ(command(data.str() + ' ' + data.str() + " --index " + index, text), 1);
+  EXPECT_EQ(command(data.str() + " --index ''", text), 1);
+  EXPECT_EQ(command(data.str() + " --no-such-option", text), 1);
+  data.write("x.tar", "");
+  EXPECT_THROW(static_cast<void>(run({.path = data.at("x.tar"), .index = "x.idx"})), ConfigError);
+}
+
+TEST_F(PrepareTest, IndexesAFolderWithTheLongestName) {
+  data.write(std::string(255, 'x') + "/a/0.jpg", baseline(1));
+  setenv("XDG_CACHE_HOME", work.str().c_str(), 1);
+  const PrepareOptions options{.path = data.at(std::string(255, 'x'))};
+  EXPECT_EQ(prepare(options, stop, [](auto, auto) {}).done, 1);
+}
+
+TEST_F(PrepareTest, RewritesFilesWithTheLongestNames) {
+  const std::string name = std::string(251, 'x') + ".jpg";
+  data.write("a/" + name, progressive(8));
+  EXPECT_EQ(run({.out = out, .transcode = true}).rewritten, 2);
+  EXPECT_EQ(entries(out + "/a"), std::vector<std::string>{name});
 }
 
 // A kill leaves a part, which the next run takes over.
