@@ -6,8 +6,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "infeed/base/error.h"
@@ -150,6 +152,8 @@ int run(PrepareOptions options, const std::vector<std::string>& paths, bool json
     }
   }
   if (json) fmt::print("{}\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  if (std::fflush(stdout) != 0)
+    throw infeed::DataError(fmt::format("what was done could not be written out: {}.", std::strerror(errno)));
   if (stop) return kInterrupted;
   return num_failed == paths.size() ? kNothingDone : num_failed > 0 || pictures_failed ? kSomeFailed : 0;
 }

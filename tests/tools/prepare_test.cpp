@@ -231,6 +231,11 @@ TEST_F(PrepareTest, NamesFilesOfAnyBytes) {
   EXPECT_EQ(nlohmann::json::parse(text)[0]["failed"].size(), 1U);
 }
 
+TEST_F(PrepareTest, FailsWhereItsSummaryIsLost) {
+  std::string text;
+  EXPECT_EQ(command(data.str() + " --json --index " + index + " >/dev/full", text), 1);
+}
+
 TEST_F(PrepareTest, TakesOneIndexForOneFolder) {
   std::string text;
   EXPECT_EQ(command(data.str() + ' ' + data.str() + " --index " + index, text), 1);
