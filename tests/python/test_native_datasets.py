@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from pathlib import Path
 
@@ -78,6 +79,28 @@ def test_a_folder_that_cannot_be_is_a_config_error(tmp_path):
         ImageFolder(tmp_path)
     with pytest.raises(ValueError, match="float64"):
         ImageFolder(tmp_path, label_dtype=np.float64)
+
+
+def test_names_of_files_are_any_bytes(folder):
+    (folder / os.fsdecode(b"c\xff")).mkdir()
+    path = folder / os.fsdecode(b"c\xff") / os.fsdecode(b"\xfe\n.jpg")
+    path.write_bytes(b"no picture")
+    dataset = ImageFolder(os.fsencode(folder))
+    assert os.fsdecode(b"c\xff") in dataset.classes
+    assert str(path) in dataset.paths()
+    bad = dataset.paths().index(str(path))
+    assert dataset.path(bad) == dataset.describe(bad) == str(path)
+    with pytest.raises(infeed.DataError, match=r"c\\xff/\\xfe\n.*not an image"):
+        dataset[bad]
+
+
+@pytest.mark.parametrize("options", [{"decode": None}, {"decode": 1}, {"cache": True}, {"cache_bytes": "1"}])
+def test_options_of_a_wrong_type_are_named(folder, options):
+    with pytest.raises(TypeError, match=r"decode is|cache is|as an integer"):
+        ImageFolder(folder, **options)
+    for cache_bytes in (-1, 1 << 64):
+        with pytest.raises(infeed.ConfigError, match="cache_bytes"):
+            ImageFolder(folder, decode="planes", cache="planes", cache_bytes=cache_bytes)
 
 
 def test_arrays_are_borrowed_not_copied():

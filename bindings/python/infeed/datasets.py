@@ -8,11 +8,13 @@ looking at one, or for torch's loaders.
 from __future__ import annotations
 
 import json
+import operator
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from infeed import _native
+from infeed.errors import ConfigError
 from infeed.transforms import Compose, Transform, compose, dtype_name
 
 __all__ = [
@@ -106,12 +108,18 @@ class ImageFolder(Dataset):
         cache_bytes: int = 0,
         index_cache: str | os.PathLike[str] | None = None,
     ) -> None:
-        self.root = os.fspath(root)
+        self.root = os.fsdecode(root)
         self.transform = compose(transform)
         decoding = (exact, orient, allow_truncated, max_pixels, list(extensions), dtype_name(label_dtype))
-        index = "" if index_cache is None else os.fspath(index_cache)
-        self._options = (*decoding, decode, cache or "none", cache_bytes, index)
-        self._native = _native.Dataset.image_folder(self.root, self.transform._native, *self._options)
+        index = "" if index_cache is None else os.fsdecode(index_cache)
+        for option, value in (("decode", decode), ("cache", cache or "none")):
+            if not isinstance(value, str):
+                raise TypeError(f"{option} is {value!r}; it is a str, such as 'planes'.")
+        if not 0 <= operator.index(cache_bytes) < 1 << 63:
+            raise ConfigError(f"cache_bytes is {cache_bytes}; it can be 0 to 2**63 - 1.")
+        self._options = (*decoding, decode, cache or "none", operator.index(cache_bytes), index)
+        paths = os.fsencode(self.root), os.fsencode(index)
+        self._native = _native.Dataset.image_folder(paths[0], self.transform._native, *self._options[:-1], paths[1])
 
     @property
     def classes(self) -> list[str]:

@@ -64,10 +64,26 @@ nb::dict read_sample(const DatasetHandle& self, std::int64_t index, std::uint64_
   return sample;
 }
 
-DatasetHandle image_folder(const std::string& root, const Compose& transforms, bool exact, bool orient,
+// As os.fsdecode: a file's name may be any bytes.
+nb::str path_of(std::string_view path) {
+  nb::str text =
+      nb::steal<nb::str>(PyUnicode_DecodeFSDefaultAndSize(path.data(), static_cast<Py_ssize_t>(path.size())));
+  if (!text.is_valid()) nb::raise_python_error();
+  return text;
+}
+
+nb::typed<nb::list, nb::str> paths_of(const std::vector<std::string>& paths) {
+  nb::typed<nb::list, nb::str> texts;
+  for (const std::string& path : paths) texts.append(path_of(path));
+  return texts;
+}
+
+std::string bytes_of(const nb::bytes& path) { return {path.c_str(), path.size()}; }
+
+DatasetHandle image_folder(const nb::bytes& root, const Compose& transforms, bool exact, bool orient,
                            bool allow_truncated, std::int64_t max_pixels, std::vector<std::string> extensions,
                            const std::string& label_dtype, const std::string& decode, const std::string& cache,
-                           std::uint64_t cache_bytes, const std::string& index_cache) {
+                           std::uint64_t cache_bytes, const nb::bytes& index_cache) {
   ImageFolderOptions options{.transforms = transforms,
                              .decode = {.exact = exact,
                                         .orient = orient,
@@ -78,9 +94,10 @@ DatasetHandle image_folder(const std::string& root, const Compose& transforms, b
                              .label_dtype = dtype_from_string(label_dtype),
                              .cache = image_cache_from_string(cache),
                              .cache_bytes = cache_bytes,
-                             .index_cache = index_cache};
+                             .index_cache = bytes_of(index_cache)};
+  const std::string folder = bytes_of(root);
   const Unlocked unlocked;  // walking the folders takes long
-  return {std::make_shared<ImageFolder>(root, std::move(options))};
+  return {std::make_shared<ImageFolder>(folder, std::move(options))};
 }
 
 const ImageFolder& as_folder(const DatasetHandle& self) {
@@ -140,12 +157,13 @@ void bind_dataset(nb::module_& module) {
       .def("__len__", [](const DatasetHandle& self) { return self.dataset->size(); })
       .def("fields", [](const DatasetHandle& self) { return fields_of(self.dataset->schema()); })
       .def("read", read_sample, nb::arg("index"), nb::arg("seed"), nb::arg("epoch"), nb::arg("output"))
-      .def("describe", [](const DatasetHandle& self, std::int64_t index) { return self.dataset->describe(index); })
-      .def("classes", [](const DatasetHandle& self) { return as_folder(self).classes(); })
-      .def("path", [](const DatasetHandle& self, std::int64_t index) { return as_folder(self).path(index); })
+      .def("describe",
+           [](const DatasetHandle& self, std::int64_t index) { return path_of(self.dataset->describe(index)); })
+      .def("classes", [](const DatasetHandle& self) { return paths_of(as_folder(self).classes()); })
+      .def("path", [](const DatasetHandle& self, std::int64_t index) { return path_of(as_folder(self).path(index)); })
       .def("label", [](const DatasetHandle& self, std::int64_t index) { return as_folder(self).label(index); })
       .def("cache_stats", cache_stats)
-      .def("paths", [](const DatasetHandle& self) { return as_folder(self).paths(); });
+      .def("paths", [](const DatasetHandle& self) { return paths_of(as_folder(self).paths()); });
   nb::class_<StreamHandle>(module, "Stream")
       .def_static(
           "of_dataset",

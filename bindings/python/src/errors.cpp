@@ -1,5 +1,6 @@
 #include "errors.h"
 
+#include <cstring>
 #include <typeinfo>
 
 #include "infeed/base/error.h"
@@ -9,16 +10,25 @@ namespace {
 
 namespace nb = nanobind;
 
+/// A message may name a file, whose name may be any bytes: what is not UTF-8 is shown as \xFF.
+nb::object text_of(const std::exception& error) {
+  const char* what = error.what();
+  const auto size = static_cast<Py_ssize_t>(std::strlen(what));
+  nb::object text = nb::steal(PyUnicode_DecodeUTF8(what, size, "backslashreplace"));
+  if (!text.is_valid()) nb::raise_python_error();
+  return text;
+}
+
 void raise(const char* type, const std::exception& error) noexcept try {
   const nb::object python_type = nb::module_::import_("infeed.errors").attr(type);
-  PyErr_SetString(python_type.ptr(), error.what());
+  PyErr_SetObject(python_type.ptr(), text_of(error).ptr());
 } catch (nb::python_error& failed) {
   failed.restore();
 }
 
 void raise_decode_error(const DecodeError& error) noexcept try {
   const nb::object type = nb::module_::import_("infeed.errors").attr("DecodeError");
-  const nb::object value = type(error.what(), to_string(error.fault()));
+  const nb::object value = type(text_of(error), to_string(error.fault()));
   PyErr_SetObject(type.ptr(), value.ptr());
 } catch (nb::python_error& failed) {
   failed.restore();
