@@ -52,7 +52,8 @@ std::vector<NamedSample> sorted(const std::vector<std::uint64_t>& names) {
 std::unique_ptr<FolderLock> take_lock(const std::string& path) {
   auto lock = FolderLock::take(folder_of(path));
   if (lock == nullptr)
-    throw DataError(fmt::format("the folder '{}' cannot be locked: {}", folder_of(path), std::strerror(errno)));
+    throw DataError(fmt::format("the folder '{}' cannot be locked: {}", folder_of(path),
+                                errno == EWOULDBLOCK ? "another process does not give it back" : std::strerror(errno)));
   return lock;
 }
 
