@@ -150,8 +150,13 @@ bool must_keep_columns(const jpeg_decompress_struct& codec) {
   return smooths_blocks(codec) || (scaled && std::max(codec.max_h_samp_factor, codec.max_v_samp_factor) > 2);
 }
 
+// The upsampling of rows was chosen for the whole picture; of one or two samples it makes something else.
+constexpr int kLeastSamples = 4;
+
 void crop_columns(JpegHandle& handle, int x, int width) {
   jpeg_decompress_struct& codec = handle.codec;
+  width = std::max(width, kLeastSamples * codec.max_h_samp_factor);
+  x = std::min(x, std::max(0, static_cast<int>(codec.output_width) - width));
   handle.crop_x = 0;
   handle.crop_width = codec.output_width;
   if (static_cast<JDIMENSION>(width) >= codec.output_width || must_keep_columns(codec)) return;

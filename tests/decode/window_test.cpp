@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 
@@ -44,6 +45,7 @@ std::vector<Kind> samplings() {
           {"440as2x2and2x1", ycc({2, 2}, {2, 1}, {2, 1})},
           {"CbWideCrTall", ycc({2, 2}, {2, 1}, {1, 2})},
           {"ChromaFinerThanLuma", ycc({1, 1}, {2, 2}, {2, 1})},
+          {"CbWiderThanLuma", ycc({2, 2}, {4, 1})},
           {"3x1", ycc({3, 1})},
           {"1x3", ycc({1, 3})},
           {"Gray", {.color = JpegColor::kGray}},
@@ -140,6 +142,17 @@ TEST_P(WindowTest, HasThePixelsOfAFullDecode) {
     open(size, {});
     for (int i = 0; i < 20; ++i) {
       const Window w = random_window(size.width, size.height);
+      ASSERT_EQ(differences(decoder_.decode(w, 1, 1)), 0) << describe(w);
+    }
+  }
+}
+
+TEST_P(WindowTest, HasThePixelsOfAFullDecodeWhereItIsNarrow) {
+  for (const Size size : {Size{24, 17}, Size{70, 33}}) {
+    open(size, {});
+    for (int i = 0; i < 3 * size.width; ++i) {
+      const int x = i / 3;
+      const Window w{x, x % 7, std::min(1 + i % 3, size.width - x), 8};
       ASSERT_EQ(differences(decoder_.decode(w, 1, 1)), 0) << describe(w);
     }
   }
