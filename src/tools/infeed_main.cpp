@@ -83,7 +83,7 @@ void print_text(const PrepareOptions& options, const PrepareSummary& s) {
   }
   if (s.decode_us_before > 0)
     fmt::print("  a random crop's decode: {:.0f} us before, {:.0f} us after\n", s.decode_us_before, s.decode_us_after);
-  if (!options.out.empty() && options.shorter_side > 0) fmt::print("  shrunk pictures lost detail\n");
+  if (s.rewritten > 0 && options.shorter_side > 0) fmt::print("  shrunk pictures lost detail\n");
 }
 
 nlohmann::json as_json(const PrepareOptions& options, const PrepareSummary& s) {

@@ -30,13 +30,19 @@ bool is_as_old(const std::string& path, std::int64_t mtime_ns) {
          std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec == mtime_ns;
 }
 
+// Before 1970 as well: tv_nsec is never negative.
+timespec time_of(std::int64_t ns) {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const std::int64_t part = (ns % kSecond + kSecond) % kSecond;
+  return {static_cast<time_t>((ns - part) / kSecond), static_cast<long>(part)};
+}
+
 void write_file(const std::string& path, std::span<const std::byte> bytes, std::int64_t mtime_ns) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   const std::string fresh = folder / fmt::format("{:016x}{}", hash64(path), kNew);
   std::filesystem::create_directories(folder);
   const int fd = open(fresh.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0666);
-  const timespec time{static_cast<time_t>(mtime_ns / 1'000'000'000), static_cast<long>(mtime_ns % 1'000'000'000)};
-  const timespec times[2] = {time, time};
+  const timespec times[2] = {time_of(mtime_ns), time_of(mtime_ns)};
   const bool written = fd >= 0 && write_all(fd, bytes, 0) && futimens(fd, times) == 0;
   const bool named = written && rename(fresh.c_str(), path.c_str()) == 0;
   const int cause = errno;

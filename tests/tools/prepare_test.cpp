@@ -245,6 +245,13 @@ TEST_F(PrepareTest, TakesOneIndexForOneFolder) {
   EXPECT_THROW(static_cast<void>(run({.path = data.at("x.tar"), .index = "x.idx"})), ConfigError);
 }
 
+TEST_F(PrepareTest, RewritesFilesFromBefore1970) {
+  ASSERT_EQ(std::system(("touch -d '1960-01-01 00:00:00.25' " + data.at("b/p.jpg")).c_str()), 0);
+  EXPECT_EQ(run({.out = out, .transcode = true}).rewritten, 1);
+  EXPECT_EQ(std::filesystem::last_write_time(out + "/b/p.jpg"), std::filesystem::last_write_time(data.at("b/p.jpg")));
+  EXPECT_EQ(run({.out = out, .transcode = true}).rewritten, 0);
+}
+
 TEST_F(PrepareTest, IndexesAFolderWithTheLongestName) {
   data.write(std::string(255, 'x') + "/a/0.jpg", baseline(1));
   setenv("XDG_CACHE_HOME", work.str().c_str(), 1);
