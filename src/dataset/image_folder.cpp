@@ -60,6 +60,24 @@ ImageFolderOptions checked(ImageFolderOptions options) {
   return options;
 }
 
+// A path may be any bytes but 0, a state's text is UTF-8: other paths travel as numbers.
+void set_path(State& state, const std::string& key, const std::string& path) {
+  try {
+    state.set(key, path);
+  } catch (const StateError&) {
+    std::vector<std::int64_t> bytes;
+    for (const char c : path) bytes.push_back(static_cast<unsigned char>(c));
+    state.set(key + "_bytes", bytes);
+  }
+}
+
+std::string get_path(const State& state, const std::string& key) {
+  if (!state.contains(key + "_bytes")) return state.get_string(key);
+  std::string path;
+  for (const std::int64_t byte : state.get_ints(key + "_bytes")) path += static_cast<char>(byte);
+  return path;
+}
+
 State decode_state(const DecodeOptions& options) {
   State state;
   state.set("exact", options.exact);
@@ -89,7 +107,8 @@ ImageFolderOptions options_from(const State& params) {
     options.extensions.clear();
     for (const State& entry : params.get_states("extensions")) options.extensions.push_back(entry.get_string("suffix"));
   }
-  if (params.contains("index_cache")) options.index_cache = params.get_string("index_cache");
+  if (params.contains("index_cache") || params.contains("index_cache_bytes"))
+    options.index_cache = get_path(params, "index_cache");
   if (params.contains("cache_bytes")) {
     options.cache = ImageCache::kPlanes;
     options.cache_bytes = params.get_uint("cache_bytes");
@@ -198,7 +217,7 @@ std::optional<DatasetSpec> ImageFolder::spec() const {
   std::vector<State> extensions(options_.extensions.size());
   for (std::size_t i = 0; i < extensions.size(); ++i) extensions[i].set("suffix", options_.extensions[i]);
   State params;
-  params.set("root", root_);
+  set_path(params, "root", root_);
   params.set("transforms", options_.transforms.to_state());
   params.set("decode", decode_state(options_.decode));
   params.set("extensions", extensions);
@@ -210,7 +229,7 @@ std::optional<DatasetSpec> ImageFolder::spec() const {
     fds.push_back(files_->cache->fd());
   }
   if (files_->index != nullptr) {
-    params.set("index_cache", options_.index_cache);
+    set_path(params, "index_cache", options_.index_cache);
     const auto more = files_->index->fds();
     fds.insert(fds.end(), more.begin(), more.end());
   }
@@ -256,7 +275,7 @@ ImageCacheStats ImageFolder::cache_stats() const {
 }
 
 std::unique_ptr<ImageFolder> ImageFolder::from_params(const State& params) {
-  const std::string root = without_slash(params.get_string("root"));
+  const std::string root = without_slash(get_path(params, "root"));
   ImageFolderOptions options = checked(options_from(params));
   auto files = std::make_unique<Files>(files_from(params, root, options));
   const PlaneCacheOptions cache{.num_samples = files->list.size(), .bytes = options.cache_bytes};

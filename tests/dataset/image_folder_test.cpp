@@ -162,6 +162,15 @@ TEST_F(ImageFolderTest, FindsItsListUnderAnotherDescriptor) {
   close(other);
 }
 
+TEST_F(ImageFolderTest, TravelsWithPathsOfAnyBytes) {
+  folder.write("r\xFF/c/0.jpg", jpeg_bytes(40, 30, {20, 100, 200}));
+  const ImageFolder dataset(folder.str() + "/r\xFF", {.transforms = kTrain, .index_cache = folder.at("i\xFE")});
+  const State params = State::from_json(dataset.spec()->params.to_json());
+  const auto again = ImageFolder::from_params(params);
+  EXPECT_EQ(again->path(0), dataset.path(0));
+  EXPECT_EQ(read_sample(*again, 0), read_sample(dataset, 0));
+}
+
 TEST_F(ImageFolderTest, NoticesWhereTheFilesChanged) {
   const auto spec = open().spec().value();
   State params;
