@@ -49,6 +49,13 @@ std::vector<NamedSample> sorted(const std::vector<std::uint64_t>& names) {
   return samples;
 }
 
+/// Where the file is: an index is replaced whole, a link to it must stay.
+std::string resolved(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path place = std::filesystem::weakly_canonical(path, error);
+  return error ? std::filesystem::absolute(path, error) : place;
+}
+
 std::unique_ptr<FolderLock> take_lock(const std::string& path) {
   auto lock = FolderLock::take(folder_of(path));
   if (lock == nullptr)
@@ -80,7 +87,7 @@ std::string automatic_index_path(const std::string& root) {
 
 std::unique_ptr<IndexCache> IndexCache::open(const std::string& path, const std::vector<std::uint64_t>& names) {
   auto cache = std::unique_ptr<IndexCache>(new IndexCache);
-  cache->path_ = std::filesystem::absolute(path);
+  cache->path_ = resolved(path);
   cache->num_samples_ = static_cast<std::int64_t>(names.size());
   cache->table_file_ = Memfd::create("infeed index", kTableHeadBytes + 8 * std::max<std::size_t>(1, names.size()));
   cache->map_table();

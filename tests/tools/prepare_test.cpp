@@ -94,6 +94,16 @@ TEST_F(PrepareTest, DoesOnlyWhatIsNewOrChanged) {
   EXPECT_EQ(run({.verify = true}).unchanged, 8);
 }
 
+TEST_F(PrepareTest, WritesTheIndexThatALinkMeans) {
+  static_cast<void>(run());
+  const std::string link = data.at("link.index");
+  std::filesystem::create_symlink(index, link);
+  data.write("a/new.jpg", baseline(20));
+  EXPECT_EQ(run({.index = link}).done, 1);
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(run().unchanged, 8);
+}
+
 TEST_F(PrepareTest, NamesBadFilesAndDoesTheRest) {
   data.write("a/cut.jpg", baseline(3).substr(0, 900));
   data.write("a/text.jpg", "no picture");
