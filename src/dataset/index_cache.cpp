@@ -52,8 +52,9 @@ std::vector<NamedSample> sorted(const std::vector<std::uint64_t>& names) {
 /// Where the file is: an index is replaced whole, a link to it must stay.
 std::string resolved(const std::string& path) {
   std::error_code error;
-  const std::filesystem::path place = std::filesystem::weakly_canonical(path, error);
-  return error ? std::filesystem::absolute(path, error) : place;
+  const std::filesystem::path absolute = std::filesystem::absolute(path);
+  const std::filesystem::path place = std::filesystem::weakly_canonical(absolute, error);
+  return error ? absolute : place;
 }
 
 std::unique_ptr<FolderLock> take_lock(const std::string& path) {

@@ -102,6 +102,7 @@ TEST_F(PrepareTest, WritesTheIndexThatALinkMeans) {
   EXPECT_EQ(run({.index = link}).done, 1);
   EXPECT_TRUE(std::filesystem::is_symlink(link));
   EXPECT_EQ(run().unchanged, 8);
+  EXPECT_TRUE(std::filesystem::path(IndexCache::open("none/x", {})->path()).is_absolute());
 }
 
 TEST_F(PrepareTest, NamesBadFilesAndDoesTheRest) {
