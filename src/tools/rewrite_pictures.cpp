@@ -10,9 +10,11 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 
 #include "base/hash.h"
 #include "dataset/index_file.h"
+#include "dataset/index_merge.h"
 #include "decode/decoder.h"
 #include "infeed/base/error.h"
 #include "tools/crew.h"
@@ -113,10 +115,20 @@ class RewriteRun {
   std::vector<std::pair<std::string, std::string>> made_;  // source and target
 };
 
+/// Two runs would take each other's unfinished files away. Null where folders cannot be locked.
+std::unique_ptr<FolderLock> take_for_itself(const std::string& folder) {
+  std::filesystem::create_directories(folder);
+  auto lock = FolderLock::take(folder, {});
+  if (lock == nullptr && errno == EWOULDBLOCK)
+    throw DataError(fmt::format("another run writes to '{}': wait for its end, or choose another folder.", folder));
+  return lock;
+}
+
 }  // namespace
 
 void rewrite_pictures(const std::vector<Picture>& pictures, const PrepareOptions& options,
                       const std::atomic<bool>& stop, const PrepareProgress& progress, PrepareSummary& summary) {
+  const auto lock = take_for_itself(options.out);
   RewriteRun run(options, summary);
   work_off<Tools>(pictures.size(), options.threads, stop, progress, [&](Tools& tools, std::size_t i) {
     if (!run.broken()) run.work(tools, pictures[i]);

@@ -12,6 +12,7 @@
 
 #include "base/hash.h"
 #include "dataset/index_cache.h"
+#include "dataset/index_merge.h"
 #include "decode/jpeg_maker.h"
 #include "infeed/base/error.h"
 #include "infeed/dataset/image_folder.h"
@@ -254,6 +255,14 @@ TEST_F(PrepareTest, TakesOneIndexForOneFolder) {
   EXPECT_EQ(command(data.str() + " --no-such-option", text), 1);
   data.write("x.tar", "");
   EXPECT_THROW(static_cast<void>(run({.path = data.at("x.tar"), .index = "x.idx"})), ConfigError);
+}
+
+TEST_F(PrepareTest, LeavesAFolderToTheRunThatWritesToIt) {
+  std::filesystem::create_directories(out);
+  auto other = FolderLock::take(out);
+  EXPECT_THROW(static_cast<void>(run({.out = out, .transcode = true})), DataError);
+  other.reset();
+  EXPECT_EQ(run({.out = out, .transcode = true}).rewritten, 1);
 }
 
 TEST_F(PrepareTest, RewritesFilesFromBefore1970) {
