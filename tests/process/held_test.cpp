@@ -29,9 +29,9 @@ TEST_P(HeldTest, AnEpochHeldWholeStaysValidAfterTheLoaderIsGone) {
   std::vector<std::uint64_t> sums;
   for (const Batch& batch : held) sums.push_back(checksum(batch));
   EXPECT_EQ(sums, undisturbed(data, 0, 1));
-  EXPECT_EQ(arena_mappings(), 1U);
+  EXPECT_EQ(mapped_arenas(), 1U);
   held.clear();
-  EXPECT_EQ(arena_mappings(), 0U);
+  EXPECT_EQ(mapped_arenas(), 0U);
 }
 
 TEST_P(HeldTest, AMemoryLimitTurnsHoldingIntoAnErrorThatCountsTheBatches) {

@@ -189,7 +189,7 @@ class StressTest : public ::testing::Test {
     EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "a process or a zombie";
     EXPECT_EQ(errno, ECHILD);
     EXPECT_EQ(open_descriptors(), descriptors);
-    EXPECT_EQ(arena_mappings(), 0U);
+    EXPECT_EQ(mapped_arenas(), 0U);
   }
   TempFolder folder;
 };

@@ -5,6 +5,8 @@
 
 #include <fstream>
 #include <optional>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -81,12 +83,18 @@ std::string error_of_epoch(Loader& loader) {
   return {};
 }
 
-/// Mappings of arenas in this process: one for each loader that lives or has a batch held.
-inline std::size_t arena_mappings() {
+/// Arenas mapped in this process: one for each loader that lives or has a batch held. Advice to the kernel cuts a
+/// mapping into several lines; their file is one.
+inline std::size_t mapped_arenas() {
   std::ifstream maps("/proc/self/maps");
-  std::size_t count = 0;
-  for (std::string line; std::getline(maps, line);) count += line.find("memfd:infeed") != std::string::npos ? 1 : 0;
-  return count;
+  std::set<std::string> files;
+  for (std::string line; std::getline(maps, line);) {
+    std::istringstream fields(line);
+    std::string range, access, offset, device, inode;
+    fields >> range >> access >> offset >> device >> inode;
+    if (line.find("memfd:infeed") != std::string::npos) files.insert(inode);
+  }
+  return files.size();
 }
 
 inline bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
