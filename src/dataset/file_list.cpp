@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/hash.h"
 #include "infeed/base/error.h"
 
 namespace infeed {
@@ -117,20 +118,6 @@ std::int64_t FileList::label(std::int64_t index) const noexcept {
   return std::upper_bound(class_end_.begin(), class_end_.end(), static_cast<std::uint64_t>(index)) - class_end_.begin();
 }
 
-std::uint64_t FileList::digest() const noexcept {
-  std::uint64_t hash = 0xcbf29ce484222325ULL ^ block_.size();  // FNV-1a, eight bytes a step
-  const auto mix = [&](std::uint64_t word) {
-    hash = (hash ^ word) * 0x100000001b3ULL;
-    hash ^= hash >> 29;
-  };
-  std::size_t i = 0;
-  for (; i + 8 <= block_.size(); i += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, block_.data() + i, 8);
-    mix(word);
-  }
-  for (; i < block_.size(); ++i) mix(static_cast<std::uint64_t>(block_[i]));
-  return hash;
-}
+std::uint64_t FileList::digest() const noexcept { return hash64(block_); }
 
 }  // namespace infeed

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "base/file_io.h"
 #include "base/hash.h"
 #include "decode/orientation.h"
 #include "infeed/base/error.h"
@@ -37,7 +38,7 @@ class Descriptor {
     struct stat status {};
     if (fstat(fd_, &status) != 0) throw DataError(fmt::format("cannot be looked at: {}", std::strerror(errno)));
     if (!S_ISREG(status.st_mode)) throw DataError("is no regular file");
-    mtime_ns = std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+    mtime_ns = mtime_ns_of(status);
     const auto size = static_cast<std::size_t>(status.st_size);
     if (size > kMaxFileBytes) throw DataError(fmt::format("has {} bytes, a picture at most {}", size, kMaxFileBytes));
     return size;

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/file_io.h"
 #include "base/hash.h"
 #include "dataset/index_merge.h"
 #include "infeed/base/error.h"

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/file_io.h"
 #include "base/hash.h"
 #include "infeed/base/error.h"
 
@@ -35,18 +35,6 @@ std::uint64_t checksum_of(const Header& header) {
   return hash64(std::as_bytes(std::span(&header, 1)).first(offsetof(Header, checksum)));
 }
 
-// As many bytes as there are; fewer only at the file's end or on an error.
-std::size_t read_some(int fd, std::span<std::byte> bytes, std::uint64_t offset) {
-  std::size_t have = 0;
-  while (have < bytes.size()) {
-    const ssize_t got = pread(fd, bytes.data() + have, bytes.size() - have, static_cast<off_t>(offset + have));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    have += static_cast<std::size_t>(got);
-  }
-  return have;
-}
-
 bool read_exactly(int fd, std::span<std::byte> bytes, std::uint64_t offset) {
   return read_some(fd, bytes, offset) == bytes.size();
 }
@@ -57,23 +45,6 @@ bool read_header(int fd, Header& header) {
 }
 
 }  // namespace
-
-bool write_all(int fd, std::span<const std::byte> bytes, std::uint64_t offset) noexcept {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && offset + bytes.size() > limit.rlim_cur) {
-    errno = EFBIG;
-    return false;
-  }
-  while (!bytes.empty()) {
-    const ssize_t done = pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (done < 0 && errno == EINTR) continue;
-    if (done == 0) errno = ENOSPC;
-    if (done <= 0) return false;
-    bytes = bytes.subspan(static_cast<std::size_t>(done));
-    offset += static_cast<std::uint64_t>(done);
-  }
-  return true;
-}
 
 std::vector<IndexName> read_directory(int fd) {
   Header header;

@@ -110,7 +110,4 @@ class IndexWriter {
   std::vector<IndexName> names_;
 };
 
-/// All bytes, or false with errno: no short write is left to the caller. Never raises SIGXFSZ.
-[[nodiscard]] bool write_all(int fd, std::span<const std::byte> bytes, std::uint64_t offset) noexcept;
-
 }  // namespace infeed

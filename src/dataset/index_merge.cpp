@@ -14,6 +14,8 @@
 #include <thread>
 #include <unordered_map>
 
+#include "base/descriptor.h"
+#include "base/file_io.h"
 #include "dataset/index_file.h"
 #include "infeed/base/error.h"
 #include "memory/memfd.h"
@@ -28,19 +30,9 @@ namespace {
 constexpr std::chrono::milliseconds kPause{20};
 constexpr const char* kSuffix = ".part";
 
-class Descriptor {
- public:
-  explicit Descriptor(const std::string& path) : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  [[nodiscard]] int get() const noexcept { return fd_; }
-
- private:
-  int fd_;
-};
+Descriptor open_to_read(const std::string& path) {
+  return Descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+}
 
 /// The best record of a name so far.
 struct Best {
@@ -81,11 +73,11 @@ void copy_best(int fd, std::size_t source, const BestByName& best, IndexWriter& 
 }
 
 bool is_abandoned(const std::string& path) {
-  const Descriptor file(path);
-  if (file.get() < 0 || flock(file.get(), LOCK_EX | LOCK_NB) != 0) return false;
+  const Descriptor file = open_to_read(path);
+  if (!file.valid() || flock(file.fd(), LOCK_EX | LOCK_NB) != 0) return false;
   struct stat status {};
-  if (fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
-  return status.st_size == 0 || is_part(file.get());
+  if (fstat(file.fd(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  return status.st_size == 0 || is_part(file.fd());
 }
 
 }  // namespace
@@ -138,13 +130,13 @@ std::vector<std::string> abandoned_parts(const std::string& index_path) {
 
 void merge_parts(const std::string& index_path, const std::vector<std::string>& parts) {
   check_replaceable(index_path);
-  std::vector<std::unique_ptr<Descriptor>> files;
-  files.push_back(std::make_unique<Descriptor>(index_path));
-  for (const std::string& part : parts) files.push_back(std::make_unique<Descriptor>(part));
+  std::vector<Descriptor> files;
+  files.push_back(open_to_read(index_path));
+  for (const std::string& part : parts) files.push_back(open_to_read(part));
   BestByName best;
-  for (std::size_t i = 0; i < files.size(); ++i) find_best(files[i]->get(), i, best);
+  for (std::size_t i = 0; i < files.size(); ++i) find_best(files[i].fd(), i, best);
   IndexWriter writer(index_path);
-  for (std::size_t i = 0; i < files.size(); ++i) copy_best(files[i]->get(), i, best, writer);
+  for (std::size_t i = 0; i < files.size(); ++i) copy_best(files[i].fd(), i, best, writer);
   writer.finish();
   for (const std::string& part : parts) unlink(part.c_str());
 }

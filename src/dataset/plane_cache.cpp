@@ -10,6 +10,7 @@
 #include <cstring>
 #include <new>
 
+#include "base/file_io.h"
 #include "infeed/base/error.h"
 #include "infeed/base/log.h"
 #include "memory/limits.h"
@@ -236,17 +237,9 @@ void PlaneCache::put(std::int64_t index, const PlaneWindow& picture, std::vector
 
 // By the file, not by the mapping: where memory is refused this is an error, there a signal; and no page is faulted in.
 bool PlaneCache::write(std::uint64_t offset, std::span<const std::byte> record) noexcept {
-  while (!record.empty()) {
-    const ssize_t written = pwrite(file_.fd(), record.data(), record.size(), static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      close(fmt::format("the system refuses more memory ({})", std::strerror(errno)));
-      return false;
-    }
-    offset += static_cast<std::uint64_t>(written);
-    record = record.subspan(static_cast<std::size_t>(written));
-  }
-  return true;
+  if (write_all(file_.fd(), record, offset)) return true;
+  close(fmt::format("the system refuses more memory ({})", std::strerror(errno)));
+  return false;
 }
 
 PlaneCacheStats PlaneCache::stats() const noexcept {

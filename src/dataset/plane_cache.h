@@ -60,7 +60,6 @@ class PlaneCache {
 
  private:
   struct Header;
-  struct Mapping;
   PlaneCache(Memfd file, const PlaneCacheOptions& options);
 
   [[nodiscard]] std::atomic<std::uint64_t>& slot(std::int64_t index) const noexcept;

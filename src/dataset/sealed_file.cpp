@@ -10,22 +10,17 @@
 #include <cstring>
 #include <limits>
 
+#include "base/file_io.h"
 #include "infeed/base/error.h"
 
 namespace infeed {
 
 void SealedFile::write(std::size_t offset, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = pwrite(file_.fd(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0)
-      throw MemoryError(
-          fmt::format("{} bytes for spawned workers cannot be written to a memory file: {}. Use fork or "
-                      "thread workers, which share the memory that is there.",
-                      bytes.size(), std::strerror(errno)));
-    offset += static_cast<std::size_t>(written);
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
+  if (write_all(file_.fd(), bytes, offset)) return;
+  throw MemoryError(
+      fmt::format("{} bytes for spawned workers cannot be written to a memory file: {}. Use fork or "
+                  "thread workers, which share the memory that is there.",
+                  bytes.size(), std::strerror(errno)));
 }
 
 void SealedFile::seal() noexcept {

@@ -3,7 +3,7 @@
 
 #include "infeed/exchange/exchange.h"
 #include "memory/memfd.h"
-#include "worker/descriptor.h"
+#include "base/descriptor.h"
 
 namespace infeed {
 

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +12,8 @@
 #include <filesystem>
 #include <string_view>
 
+#include "base/descriptor.h"
+#include "base/file_io.h"
 #include "dataset/file_list.h"
 #include "infeed/base/error.h"
 
@@ -27,23 +28,18 @@ constexpr std::uint64_t kMaxNameBytes = 1 << 16;
 
 class File {
  public:
-  explicit File(const std::string& path) : path_(path), file_{open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)} {
+  explicit File(const std::string& path) : path_(path), file_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     struct stat status {};
-    if (file_.fd < 0 || fstat(file_.fd, &status) != 0) fail(std::strerror(errno));
+    if (!file_.valid() || fstat(file_.fd(), &status) != 0) fail(std::strerror(errno));
     if (!S_ISREG(status.st_mode)) fail("it is no regular file");
     size_ = static_cast<std::uint64_t>(status.st_size);
-    mtime_ns_ = std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+    mtime_ns_ = mtime_ns_of(status);
   }
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
   [[nodiscard]] std::int64_t mtime_ns() const noexcept { return mtime_ns_; }
   void read(std::span<std::byte> bytes, std::uint64_t offset) const {
-    while (!bytes.empty()) {
-      const ssize_t got = pread(file_.fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) fail(got < 0 ? std::strerror(errno) : "it is shorter than it was");
-      bytes = bytes.subspan(static_cast<std::size_t>(got));
-      offset += static_cast<std::uint64_t>(got);
-    }
+    if (read_some(file_.fd(), bytes, offset) < bytes.size())
+      fail(errno != 0 ? std::strerror(errno) : "it is shorter than it was");
   }
   [[nodiscard]] std::string read_text(std::uint64_t offset, std::uint64_t size) const {
     std::string text(size, '\0');
@@ -56,12 +52,6 @@ class File {
 
  private:
   std::string path_;
-  struct Descriptor {
-    int fd;
-    ~Descriptor() {
-      if (fd >= 0) close(fd);
-    }
-  };
   Descriptor file_;
   std::uint64_t size_ = 0;
   std::int64_t mtime_ns_ = 0;

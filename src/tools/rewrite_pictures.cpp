@@ -12,8 +12,8 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/file_io.h"
 #include "base/hash.h"
-#include "dataset/index_file.h"
 #include "dataset/index_merge.h"
 #include "decode/decoder.h"
 #include "infeed/base/error.h"
@@ -28,8 +28,7 @@ constexpr const char* kNew = ".infeed-new";
 
 bool is_as_old(const std::string& path, std::int64_t mtime_ns) {
   struct stat status {};
-  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
-         std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec == mtime_ns;
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && mtime_ns_of(status) == mtime_ns;
 }
 
 // Before 1970 as well: tv_nsec is never negative.

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "worker/descriptor.h"
+#include "base/descriptor.h"
 
 namespace infeed {
 

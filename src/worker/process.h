@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "worker/descriptor.h"
+#include "base/descriptor.h"
 
 namespace infeed {
 

@@ -7,7 +7,7 @@
 
 #include <atomic>
 
-#include "worker/descriptor.h"
+#include "base/descriptor.h"
 #include "worker/process.h"
 
 namespace infeed {
