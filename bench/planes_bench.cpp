@@ -68,8 +68,8 @@ std::vector<RowIndex>& indices() {
   return all;
 }
 
-template <bool kIndexed>
-void Exact(benchmark::State& state) {
+template <bool kPlanes, bool kIndexed>
+void Decoded(benchmark::State& state) {
   Decoder decoder;
   FusedKernel kernel;
   Slots slots(state.range(0));
@@ -77,24 +77,12 @@ void Exact(benchmark::State& state) {
   for (auto _ : state) {
     const FusedPlan plan = plan_of(i);
     decoder.open(files()[i % kNumPictures], {});
-    if (kIndexed) decoder.use_index(indices()[i % kNumPictures]);
+    if constexpr (kIndexed) decoder.use_index(indices()[i % kNumPictures]);
     ++i;
-    kernel.run(kChain, plan, decoder.decode(plan.window, 224, 224), slots.next());
-  }
-}
-
-template <bool kIndexed>
-void Planes(benchmark::State& state) {
-  Decoder decoder;
-  FusedKernel kernel;
-  Slots slots(state.range(0));
-  std::uint64_t i = 0;
-  for (auto _ : state) {
-    const FusedPlan plan = plan_of(i);
-    decoder.open(files()[i % kNumPictures], {});
-    if (kIndexed) decoder.use_index(indices()[i % kNumPictures]);
-    ++i;
-    kernel.run(kChain, plan, *decoder.decode_planes(plan.window), slots.next());
+    if constexpr (kPlanes)
+      kernel.run(kChain, plan, *decoder.decode_planes(plan.window), slots.next());
+    else
+      kernel.run(kChain, plan, decoder.decode(plan.window, 224, 224), slots.next());
   }
 }
 
@@ -128,10 +116,10 @@ void FillCache(benchmark::State& state) {
   }
 }
 
-BENCHMARK(Exact<false>)->Name("Exact")->Arg(1)->Arg(64)->Unit(benchmark::kMicrosecond);
-BENCHMARK(Exact<true>)->Name("ExactIndexed")->Arg(1)->Arg(64)->Unit(benchmark::kMicrosecond);
-BENCHMARK(Planes<false>)->Name("Planes")->Arg(1)->Arg(64)->Unit(benchmark::kMicrosecond);
-BENCHMARK(Planes<true>)->Name("PlanesIndexed")->Arg(1)->Arg(64)->Unit(benchmark::kMicrosecond);
+BENCHMARK(Decoded<false, false>)->Name("Exact")->Arg(1)->Arg(64)->Unit(benchmark::kMicrosecond);
+BENCHMARK(Decoded<false, true>)->Name("ExactIndexed")->Arg(1)->Arg(64)->Unit(benchmark::kMicrosecond);
+BENCHMARK(Decoded<true, false>)->Name("Planes")->Arg(1)->Arg(64)->Unit(benchmark::kMicrosecond);
+BENCHMARK(Decoded<true, true>)->Name("PlanesIndexed")->Arg(1)->Arg(64)->Unit(benchmark::kMicrosecond);
 BENCHMARK(Cached)->Arg(1)->Arg(64)->Unit(benchmark::kMicrosecond);
 BENCHMARK(FillCache)->Unit(benchmark::kMicrosecond);
 

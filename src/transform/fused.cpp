@@ -183,19 +183,32 @@ void FusedKernel::Scratch::filter_across(const TapTable& table, int channels, Pl
   kernels.horizontal[channels](table, in, out);
 }
 
+namespace {
+
+// Row `y` of a vertical pass over bytes that lie in rows `stride` apart, `values` of them a column.
+RowTaps rows_under(const TapTable& down, int y, const std::uint8_t* bytes, std::ptrdiff_t stride,
+                   const TapTable& across, std::ptrdiff_t values = 1) {
+  const auto i = static_cast<std::size_t>(y);
+  const std::ptrdiff_t row = down.first + down.start[i];
+  return {.pixels = bytes + row * stride + values * across.first,
+          .stride = stride,
+          .weights = down.weights.data() + i * static_cast<std::size_t>(down.stride),
+          .taps = down.count[i],
+          .shift = down.shift,
+          .width = across.extent};
+}
+
+RowTaps rows_under(const TapTable& down, int y, const SamplePlane& plane, const TapTable& across) {
+  return rows_under(down, y, plane.samples, plane.stride, across);
+}
+
+}  // namespace
+
 void FusedKernel::Scratch::resample(const PixelWindow& pixels, RowWriter& rows) {
   const Planes<std::int32_t> out = sums_for(across.outputs);
   const Planes<std::int16_t> filtered = between_for(across.extent, kPlaneSlack + across.stride);
   for (int y = 0; y < down.outputs; ++y) {
-    const auto i = static_cast<std::size_t>(y);
-    const std::ptrdiff_t row = down.first + down.start[i];
-    kernels.vertical({.pixels = pixels.pixels + row * pixels.stride + std::ptrdiff_t{4} * across.first,
-                      .stride = pixels.stride,
-                      .weights = down.weights.data() + i * static_cast<std::size_t>(down.stride),
-                      .taps = down.count[i],
-                      .shift = down.shift,
-                      .width = across.extent},
-                     filtered);
+    kernels.vertical(rows_under(down, y, pixels.pixels, pixels.stride, across, 4), filtered);
     filter_across(across, 3, {filtered.data, filtered.stride}, out);
     rows.write({out.data, out.stride});
   }
@@ -220,18 +233,6 @@ void FusedKernel::Scratch::build_tables(const FusedPlan& plan, const PlaneWindow
 }
 
 namespace {
-
-// Row `y` of a plane's vertical pass.
-RowTaps rows_under(const TapTable& down, int y, const SamplePlane& plane, const TapTable& across) {
-  const auto i = static_cast<std::size_t>(y);
-  const std::ptrdiff_t row = down.first + down.start[i];
-  return {.pixels = plane.samples + row * plane.stride + across.first,
-          .stride = plane.stride,
-          .weights = down.weights.data() + i * static_cast<std::size_t>(down.stride),
-          .taps = down.count[i],
-          .shift = down.shift,
-          .width = across.extent};
-}
 
 // Chroma counts from 128: that much of each weight is taken off, so that padding has no colour.
 std::int32_t centred(const RowTaps& rows) {
