@@ -24,10 +24,10 @@ def _count() -> Tensor:
 
 
 # Options that choose between PyTorch's implementations; here there is one.
-def _unused(foreach: bool | None, differentiable: bool, fused: bool | None, capturable: bool = False) -> dict[str, Any]:
+def _unused(differentiable: bool, **others: bool | None) -> dict[str, Any]:
     if differentiable:
         raise NotImplementedError("differentiable optimizers are not supported")
-    return {"foreach": foreach, "differentiable": differentiable, "fused": fused, "capturable": capturable}
+    return {"differentiable": differentiable, **others}
 
 
 class SGD(Optimizer):
@@ -61,9 +61,8 @@ class SGD(Optimizer):
             "weight_decay": weight_decay,
             "nesterov": nesterov,
             "maximize": maximize,
-            **_unused(foreach, differentiable, fused),
+            **_unused(differentiable, foreach=foreach, fused=fused),
         }
-        del defaults["capturable"]
         super().__init__(params, defaults)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -127,7 +126,7 @@ class Adam(Optimizer):
             "weight_decay": weight_decay,
             "amsgrad": amsgrad,
             "maximize": maximize,
-            **_unused(foreach, differentiable, fused, capturable),
+            **_unused(differentiable, foreach=foreach, fused=fused, capturable=capturable),
             "decoupled_weight_decay": decoupled_weight_decay,
         }
         super().__init__(params, defaults)
@@ -227,9 +226,8 @@ class Adagrad(Optimizer):
             "weight_decay": weight_decay,
             "initial_accumulator_value": initial_accumulator_value,
             "maximize": maximize,
-            **_unused(foreach, differentiable, fused),
+            **_unused(differentiable, foreach=foreach, fused=fused),
         }
-        del defaults["capturable"]
         super().__init__(params, defaults)
         for group in self.param_groups:
             for param in group["params"]:
@@ -287,9 +285,8 @@ class RMSprop(Optimizer):
             "centered": centered,
             "weight_decay": weight_decay,
             "maximize": maximize,
-            **_unused(foreach, differentiable, None, capturable),
+            **_unused(differentiable, foreach=foreach, capturable=capturable),
         }
-        del defaults["fused"]
         super().__init__(params, defaults)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
