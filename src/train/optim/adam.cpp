@@ -6,26 +6,17 @@
 
 namespace infeed::optim {
 
-Adam::Adam(std::vector<Tensor> params, const AdamOptions& options)
-    : Adam(std::vector<Group>{{std::move(params), options}}) {}
-
-Adam::Adam(std::vector<Group> groups) {
-  if (groups.empty()) throw ConfigError("Adam: no group of parameters is given.");
-  for (Group& group : groups) add_param_group(std::move(group));
-}
-
-void Adam::add_param_group(Group group) {
-  const AdamOptions& o = group.options;
+static void check_options(const AdamOptions& o) {
   check_range(o.lr >= 0.0, "Adam", "lr", o.lr);
   check_range(o.beta1 >= 0.0 && o.beta1 < 1.0, "Adam", "beta1", o.beta1);
   check_range(o.beta2 >= 0.0 && o.beta2 < 1.0, "Adam", "beta2", o.beta2);
   check_range(o.eps >= 0.0, "Adam", "eps", o.eps);
   check_range(o.weight_decay >= 0.0, "Adam", "weight_decay", o.weight_decay);
-  check_group("Adam", groups_, group);
-  groups_.push_back(std::move(group));
 }
 
-std::vector<Tensor> Adam::parameters() const { return parameters_of(groups_); }
+static constexpr std::string_view name_of(const AdamOptions&) { return "Adam"; }
+
+template class GroupedOptimizer<AdamOptions>;
 
 void Adam::step() {
   const NoGradGuard no_grad;

@@ -1,14 +1,16 @@
 #pragma once
-/// Groups of parameters, whatever their options.
+/// Groups of parameters, whatever their options: the bodies of GroupedOptimizer. Who instantiates it gives
+/// check_options(const Options&), which throws ConfigError, and name_of(const Options&).
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "infeed/base/error.h"
-#include "infeed/train/tensor/tensor.h"
+#include "infeed/train/optim/optimizer.h"
 
 namespace infeed::optim {
 
@@ -33,6 +35,28 @@ void check_group(std::string_view optimizer, const std::vector<Group>& others, c
       throw ConfigError(
           fmt::format("{}: a parameter of shape {} stands in two groups.", optimizer, param.shape().str()));
   }
+}
+
+template <class Options>
+GroupedOptimizer<Options>::GroupedOptimizer(std::vector<Tensor> params, const Options& options)
+    : GroupedOptimizer(std::vector<Group>{{std::move(params), options}}) {}
+
+template <class Options>
+GroupedOptimizer<Options>::GroupedOptimizer(std::vector<Group> groups) {
+  if (groups.empty()) throw ConfigError(fmt::format("{}: no group of parameters is given.", name_of(Options{})));
+  for (Group& group : groups) add_param_group(std::move(group));
+}
+
+template <class Options>
+void GroupedOptimizer<Options>::add_param_group(Group group) {
+  check_options(group.options);
+  check_group(name_of(group.options), groups_, group);
+  groups_.push_back(std::move(group));
+}
+
+template <class Options>
+std::vector<Tensor> GroupedOptimizer<Options>::parameters() const {
+  return parameters_of(groups_);
 }
 
 inline void check_range(bool fits, std::string_view optimizer, std::string_view option, double value) {

@@ -6,26 +6,17 @@
 
 namespace infeed::optim {
 
-RMSprop::RMSprop(std::vector<Tensor> params, const RMSpropOptions& options)
-    : RMSprop(std::vector<Group>{{std::move(params), options}}) {}
-
-RMSprop::RMSprop(std::vector<Group> groups) {
-  if (groups.empty()) throw ConfigError("RMSprop: no group of parameters is given.");
-  for (Group& group : groups) add_param_group(std::move(group));
-}
-
-void RMSprop::add_param_group(Group group) {
-  const RMSpropOptions& o = group.options;
+static void check_options(const RMSpropOptions& o) {
   check_range(o.lr >= 0.0, "RMSprop", "lr", o.lr);
   check_range(o.alpha >= 0.0, "RMSprop", "alpha", o.alpha);
   check_range(o.eps >= 0.0, "RMSprop", "eps", o.eps);
   check_range(o.momentum >= 0.0, "RMSprop", "momentum", o.momentum);
   check_range(o.weight_decay >= 0.0, "RMSprop", "weight_decay", o.weight_decay);
-  check_group("RMSprop", groups_, group);
-  groups_.push_back(std::move(group));
 }
 
-std::vector<Tensor> RMSprop::parameters() const { return parameters_of(groups_); }
+static constexpr std::string_view name_of(const RMSpropOptions&) { return "RMSprop"; }
+
+template class GroupedOptimizer<RMSpropOptions>;
 
 void RMSprop::step() {
   const NoGradGuard no_grad;

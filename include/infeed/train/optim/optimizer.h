@@ -25,4 +25,28 @@ class INFEED_API Optimizer {
   [[nodiscard]] virtual std::vector<Tensor> parameters() const = 0;
 };
 
+/// An optimizer over groups of parameters, each with options of its own.
+/// Errors: ConfigError for options out of range, an empty list, and parameters that are no leaves that require grad or
+/// stand in two groups.
+template <class Options>
+class INFEED_API GroupedOptimizer : public Optimizer {
+ public:
+  struct Group {
+    std::vector<Tensor> params;
+    Options options;
+  };
+
+  explicit GroupedOptimizer(std::vector<Tensor> params, const Options& options = {});
+  explicit GroupedOptimizer(std::vector<Group> groups);
+
+  /// Groups in order: options may be changed (a schedule sets lr) and lists edited between steps.
+  [[nodiscard]] std::vector<Group>& param_groups() noexcept { return groups_; }
+  void add_param_group(Group group);
+
+ protected:
+  [[nodiscard]] std::vector<Tensor> parameters() const override;
+
+  std::vector<Group> groups_;
+};
+
 }  // namespace infeed::optim
