@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "base/descriptor.h"
 #include "base/file_io.h"
 #include "base/hash.h"
 #include "decode/orientation.h"
@@ -22,21 +23,19 @@ constexpr std::size_t kGiantBytes = 8 << 20;
 constexpr std::size_t kHeadBytes = 16;
 constexpr std::size_t kMaxFileBytes = std::size_t{2} << 30;
 
-class Descriptor {
+class InputFile {
  public:
   /// O_NONBLOCK: opening a pipe must not wait for its writer.
-  explicit Descriptor(const std::string& path) : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
-    if (fd_ < 0) throw DataError(fmt::format("cannot be opened: {}", std::strerror(errno)));
+  explicit InputFile(const std::string& path)
+      : file_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
+    if (!file_.valid()) throw DataError(fmt::format("cannot be opened: {}", std::strerror(errno)));
   }
-  ~Descriptor() { close(fd_); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  [[nodiscard]] int get() const noexcept { return fd_; }
+  [[nodiscard]] int fd() const noexcept { return file_.fd(); }
 
   /// Size of a regular file that can be a picture.
   [[nodiscard]] std::size_t size(std::int64_t& mtime_ns) const {
     struct stat status {};
-    if (fstat(fd_, &status) != 0) throw DataError(fmt::format("cannot be looked at: {}", std::strerror(errno)));
+    if (fstat(file_.fd(), &status) != 0) throw DataError(fmt::format("cannot be looked at: {}", std::strerror(errno)));
     if (!S_ISREG(status.st_mode)) throw DataError("is no regular file");
     mtime_ns = mtime_ns_of(status);
     const auto size = static_cast<std::size_t>(status.st_size);
@@ -45,7 +44,7 @@ class Descriptor {
   }
 
  private:
-  int fd_;
+  Descriptor file_;
 };
 
 /// Nanoseconds since the one before.
@@ -86,18 +85,14 @@ void FileBuffer::reserve(std::size_t nbytes) {
 }
 
 std::span<const std::byte> FileBuffer::read(const std::string& path) {
-  const Descriptor file(path);
+  const InputFile file(path);
   const std::size_t size = file.size(mtime_ns_);
-  if (size > kGiantBytes) check_head(file.get(), size);
+  if (size > kGiantBytes) check_head(file.fd(), size);
   reserve(size);
-  std::size_t have = 0;
-  while (have < size) {
-    const ssize_t got = pread(file.get(), bytes_.get() + have, size - have, static_cast<off_t>(have));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw DataError(fmt::format("cannot be read at byte {}: {}", have, std::strerror(errno)));
-    if (got == 0) break;  // it became shorter since; the decoder judges what is there
-    have += static_cast<std::size_t>(got);
-  }
+  const std::size_t have = read_some(file.fd(), {bytes_.get(), size}, 0);
+  if (have < size && errno != 0)
+    throw DataError(fmt::format("cannot be read at byte {}: {}", have, std::strerror(errno)));
+  // Else it became shorter since: the decoder judges what is there.
   return {bytes_.get(), have};
 }
 

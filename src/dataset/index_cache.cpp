@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,12 +29,6 @@ namespace {
 
 constexpr std::size_t kTableHeadBytes = 64;  // sizeof Table
 constexpr std::size_t kMaxNameBytes = 200;   // of a folder, in its index's name; 255 with what follows
-
-void close_all(std::initializer_list<int> fds) {
-  for (const int fd : fds) {
-    if (fd >= 0) close(fd);
-  }
-}
 
 /// Sample by name, to be joined with a sorted directory.
 struct NamedSample {
@@ -103,7 +96,7 @@ std::unique_ptr<IndexCache> IndexCache::open(const std::string& path, const std:
     if (cache->num_complete() < cache->size()) cache->begin_part();
   } catch (const DataError& error) {
     cache->warn(error.what());
-    if (cache->index_fd_ < 0) cache->read_index(names);
+    if (!cache->index_.valid()) cache->read_index(names);
   }
   return cache;
 }
@@ -115,25 +108,20 @@ std::unique_ptr<IndexCache> IndexCache::adopt(const std::vector<std::int64_t>& f
   const auto copy = [](std::int64_t fd) { return fcntl(static_cast<int>(fd), F_DUPFD_CLOEXEC, 3); };
   cache->table_file_ = Memfd::adopt(copy(fds[0]));
   cache->map_table();
-  cache->num_samples_ = static_cast<std::int64_t>((cache->table_bytes_ - kTableHeadBytes) / 8);
-  if (fds[1] != fds[0]) cache->index_fd_ = copy(fds[1]);
-  if (fds[2] != fds[0]) cache->part_fd_ = copy(fds[2]);
+  cache->num_samples_ = static_cast<std::int64_t>((cache->mapping_.size() - kTableHeadBytes) / 8);
+  if (fds[1] != fds[0]) cache->index_ = Descriptor(copy(fds[1]));
+  if (fds[2] != fds[0]) cache->part_ = Descriptor(copy(fds[2]));
   return cache;
 }
 
-IndexCache::~IndexCache() {
-  close();
-  if (table_ != nullptr) munmap(table_, table_bytes_);
-  close_all({index_fd_, part_fd_});
-}
+IndexCache::~IndexCache() { close(); }
 
 void IndexCache::map_table() {
   static_assert(sizeof(Table) == kTableHeadBytes);
-  table_bytes_ = table_file_.size();
-  if (table_bytes_ < kTableHeadBytes + 8) throw ConfigError("an index was handed over that is none.");
-  void* start = mmap(nullptr, table_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, table_file_.fd(), 0);
-  if (start == MAP_FAILED) throw MemoryError(fmt::format("no room for an index's table of {} bytes.", table_bytes_));
-  table_ = static_cast<Table*>(start);
+  const std::size_t bytes = table_file_.size();
+  if (bytes < kTableHeadBytes + 8) throw ConfigError("an index was handed over that is none.");
+  mapping_ = SharedMapping(table_file_, bytes, true);
+  table_ = reinterpret_cast<Table*>(mapping_.data());
 }
 
 std::atomic<std::uint64_t>& IndexCache::place(std::int64_t sample) const noexcept {
@@ -141,10 +129,10 @@ std::atomic<std::uint64_t>& IndexCache::place(std::int64_t sample) const noexcep
 }
 
 void IndexCache::read_index(const std::vector<std::uint64_t>& names) {
-  index_fd_ = above_standard_streams(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (index_fd_ < 0 && errno == ENOENT) return;
-  const std::vector<IndexName> directory = index_fd_ < 0 ? std::vector<IndexName>() : read_directory(index_fd_);
-  if (directory.empty() && lseek(index_fd_, 0, SEEK_END) != 0)
+  index_ = Descriptor(above_standard_streams(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)));
+  if (!index_.valid() && errno == ENOENT) return;
+  const std::vector<IndexName> directory = !index_.valid() ? std::vector<IndexName>() : read_directory(index_.fd());
+  if (directory.empty() && lseek(index_.fd(), 0, SEEK_END) != 0)
     log(LogLevel::kInfo, fmt::format("'{}' is no index of this version, or damaged: it is made anew.", path_));
   auto known = directory.begin();
   for (const NamedSample& sample : sorted(names)) {
@@ -157,12 +145,12 @@ void IndexCache::read_index(const std::vector<std::uint64_t>& names) {
 void IndexCache::begin_part() {
   const IndexPart part = make_part(path_);
   part_path_ = part.path;
-  part_fd_ = part.fd;
+  part_ = Descriptor(part.fd);
   table_->part_end.store(kIndexHeaderBytes);
 }
 
 void IndexCache::close() {
-  if (opener_ != getpid() || part_fd_ < 0) return;
+  if (opener_ != getpid() || !part_.valid()) return;
   table_->stopped.store(1, std::memory_order_relaxed);
   opener_ = 0;
   try {
@@ -182,7 +170,7 @@ void IndexCache::close() {
 bool IndexCache::read(std::int64_t sample, IndexRecord& record) const {
   const IndexPlace known(place(sample).load(std::memory_order_acquire));  // pairs with [placed]
   if (known.word() == 0) return false;
-  return read_record(known.is_in_part() ? part_fd_ : index_fd_, known, record);
+  return read_record(known.is_in_part() ? part_.fd() : index_.fd(), known, record);
 }
 
 bool IndexCache::find(std::int64_t sample, const PictureKey& key, IndexRecord& record) const {
@@ -190,11 +178,11 @@ bool IndexCache::find(std::int64_t sample, const PictureKey& key, IndexRecord& r
 }
 
 void IndexCache::add(std::int64_t sample, const IndexRecord& record) const {
-  if (part_fd_ < 0 || table_->stopped.load(std::memory_order_relaxed) != 0) return;
+  if (!part_.valid() || table_->stopped.load(std::memory_order_relaxed) != 0) return;
   const std::vector<std::byte> bytes = encode(record);
   if (bytes.empty()) return;
   const std::uint64_t offset = table_->part_end.fetch_add(bytes.size(), std::memory_order_relaxed);
-  if (offset <= IndexPlace::kMaxOffset && write_all(part_fd_, bytes, offset)) {
+  if (offset <= IndexPlace::kMaxOffset && write_all(part_.fd(), bytes, offset)) {
     const IndexPlace where(offset, bytes.size(), record.is_complete(), true);
     place(sample).store(where.word(), std::memory_order_release);  // [placed]
   } else if (table_->stopped.exchange(1, std::memory_order_relaxed) == 0) {
@@ -227,7 +215,7 @@ std::int64_t IndexCache::num_complete() const noexcept {
 
 std::vector<std::int64_t> IndexCache::fds() const {
   const std::int64_t table = table_file_.fd();
-  return {table, index_fd_ < 0 ? table : index_fd_, part_fd_ < 0 ? table : part_fd_};
+  return {table, !index_.valid() ? table : index_.fd(), !part_.valid() ? table : part_.fd()};
 }
 
 }  // namespace infeed

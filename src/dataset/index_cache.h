@@ -13,8 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "dataset/index_file.h"
-#include "memory/memfd.h"
+#include "memory/shared_mapping.h"
 
 namespace infeed {
 
@@ -67,10 +68,10 @@ class IndexCache {
 
   std::string path_;
   Memfd table_file_ = Memfd::adopt(-1);
+  SharedMapping mapping_;  ///< of the table
   Table* table_ = nullptr;
-  std::size_t table_bytes_ = 0;
   std::int64_t num_samples_ = 0;
-  int index_fd_ = -1, part_fd_ = -1;
+  Descriptor index_, part_;
   std::string part_path_;
   mutable std::mutex mutex_;  ///< of `failure_`
   mutable std::string failure_;

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -118,14 +117,6 @@ void warn_without(const std::string& cause) {
   log(LogLevel::kWarning, fmt::format("no cache of planes, samples are decoded each time: {}", cause));
 }
 
-std::byte* map(int fd, std::size_t bytes, int protection) {
-  void* start = mmap(nullptr, bytes, protection, MAP_SHARED, fd, 0);
-  if (start == MAP_FAILED)
-    throw MemoryError(fmt::format("{} bytes of shared memory cannot be mapped: {}.", bytes, std::strerror(errno)));
-  static_cast<void>(madvise(start, bytes, MADV_DONTDUMP));
-  return static_cast<std::byte*>(start);
-}
-
 }  // namespace
 
 std::unique_ptr<PlaneCache> PlaneCache::create(const PlaneCacheOptions& options) {
@@ -134,7 +125,7 @@ std::unique_ptr<PlaneCache> PlaneCache::create(const PlaneCacheOptions& options)
   try {
     std::unique_ptr<PlaneCache> cache(
         new PlaneCache(Memfd::create("infeed planes", options.bytes / kPage * kPage), options));
-    new (cache->table_)
+    new (cache->table_.data())
         Header{.magic = kMagic, .num_samples = options.num_samples, .bytes = options.bytes, .used = table};
     return cache;
   } catch (const MemoryError& error) {
@@ -163,31 +154,22 @@ std::unique_ptr<PlaneCache> PlaneCache::attach(std::int64_t fd, const PlaneCache
 
 PlaneCache::PlaneCache(Memfd file, const PlaneCacheOptions& options) : options_(options), file_(std::move(file)) {
   options_.bytes = options.bytes / kPage * kPage;
-  table_bytes_ = table_bytes_of(options.num_samples, sizeof(Header));
-  table_ = map(file_.fd(), table_bytes_, PROT_READ | PROT_WRITE);
-  header_ = reinterpret_cast<Header*>(table_);
-  try {
-    records_ = map(file_.fd(), options_.bytes, PROT_READ);
-  } catch (const MemoryError&) {
-    munmap(table_, table_bytes_);
-    throw;
-  }
+  table_ = SharedMapping(file_, table_bytes_of(options.num_samples, sizeof(Header)), true);
+  records_ = SharedMapping(file_, options_.bytes, false);
+  header_ = reinterpret_cast<Header*>(table_.data());
 }
 
-PlaneCache::~PlaneCache() {
-  munmap(table_, table_bytes_);
-  munmap(const_cast<std::byte*>(records_), options_.bytes);
-}
+PlaneCache::~PlaneCache() = default;
 
 std::atomic<std::uint64_t>& PlaneCache::slot(std::int64_t index) const noexcept {
-  return reinterpret_cast<std::atomic<std::uint64_t>*>(table_ + sizeof(Header))[index];
+  return reinterpret_cast<std::atomic<std::uint64_t>*>(table_.data() + sizeof(Header))[index];
 }
 
 std::optional<PlaneWindow> PlaneCache::find(std::int64_t index) const noexcept {
   const std::uint64_t offset = slot(index).load(std::memory_order_acquire);  // pairs with [published]
   if (offset == kNothing || offset == kBeingWritten) return std::nullopt;
   header_->hits.fetch_add(1, std::memory_order_relaxed);
-  return unpack(records_ + offset);
+  return unpack(records_.data() + offset);
 }
 
 bool PlaneCache::wants(std::int64_t index, int width, int height) const noexcept {

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "decode/plane_window.h"
-#include "memory/memfd.h"
+#include "memory/shared_mapping.h"
 
 namespace infeed {
 
@@ -69,9 +69,8 @@ class PlaneCache {
 
   PlaneCacheOptions options_;
   Memfd file_;
-  std::byte* table_ = nullptr;          ///< header and slots, writable
-  const std::byte* records_ = nullptr;  ///< the whole file, read-only
-  std::size_t table_bytes_ = 0;
+  SharedMapping table_;    ///< header and slots, writable
+  SharedMapping records_;  ///< the whole file, read-only
   Header* header_ = nullptr;
 };
 
