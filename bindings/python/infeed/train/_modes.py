@@ -72,28 +72,28 @@ class _Plain(Switch):
         return super().__new__(cls) if function is None else cls()(function)
 
 
-class no_grad(_Plain):
+class _Recording(_Plain):
+    _records: bool
+
+    def _enter(self) -> bool:
+        before = _train.is_grad_enabled()
+        _train._set_grad_enabled(self._records)
+        return before
+
+    def _exit(self, before: bool) -> None:
+        _train._set_grad_enabled(before)
+
+
+class no_grad(_Recording):
     """Operations record no graph; their results do not require grad."""
 
-    def _enter(self) -> bool:
-        before = _train.is_grad_enabled()
-        _train._set_grad_enabled(False)
-        return before
-
-    def _exit(self, before: bool) -> None:
-        _train._set_grad_enabled(before)
+    _records = False
 
 
-class enable_grad(_Plain):
+class enable_grad(_Recording):
     """Records the graph, inside no_grad as well."""
 
-    def _enter(self) -> bool:
-        before = _train.is_grad_enabled()
-        _train._set_grad_enabled(True)
-        return before
-
-    def _exit(self, before: bool) -> None:
-        _train._set_grad_enabled(before)
+    _records = True
 
 
 class set_grad_enabled(Switch):

@@ -130,8 +130,7 @@ def read_header(data: memoryview) -> tuple[dict[str, Entry], dict[str, str], int
     return entries, metadata, 8 + size
 
 
-def _tensors(data: memoryview) -> Iterator[tuple[str, Tensor]]:
-    entries, _, begin = read_header(data)
+def _tensors(data: memoryview, entries: Mapping[str, Entry], begin: int) -> Iterator[tuple[str, Tensor]]:
     for name, entry in entries.items():
         if entry.nbytes == 0:
             yield name, _train.empty(*entry.shape, dtype=entry.kind, device="cpu")
@@ -147,7 +146,8 @@ def _tensors(data: memoryview) -> Iterator[tuple[str, Tensor]]:
 def load_bytes(data: Any) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Tensors that view `data`, and the metadata."""
     view = memoryview(data)
-    return dict(_tensors(view)), read_header(view)[1]
+    entries, metadata, begin = read_header(view)
+    return dict(_tensors(view, entries, begin)), metadata
 
 
 def load_path(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, str]]:

@@ -151,15 +151,8 @@ def _conv(
     groups: int,
 ) -> Tensor:
     steps, spread = _numbers(stride, count, "stride"), _numbers(dilation, count, "dilation")
-    batched = input.ndim == count + 2
-    if not batched and input.ndim != count + 1:
-        raise RuntimeError(
-            f"Expected {count + 1}D (unbatched) or {count + 2}D (batched) input to conv{count}d, but got input of size: "
-            f"{list(input.shape)}"
-        )
-    x, around = _padded(input if batched else input.unsqueeze(0), weight, steps, padding, spread)
-    out = run(x, weight, bias, steps, around, spread, groups)
-    return out if batched else out.squeeze(0)
+    x, around = _padded(input, weight, steps, padding, spread)
+    return run(x, weight, bias, steps, around, spread, groups)
 
 
 def conv1d(
@@ -199,9 +192,8 @@ def conv_transpose2d(
     dilation: Sizes = 1,
 ) -> Tensor:
     """What conv2d's backward computes: [N, C, H, W] with [C, O / groups, kh, kw]."""
-    batched = input.ndim == 4
-    out = _train.conv_transpose2d(
-        input if batched else input.unsqueeze(0),
+    return _train.conv_transpose2d(
+        input,
         weight,
         bias,
         _numbers(stride, 2, "stride"),
@@ -210,7 +202,6 @@ def conv_transpose2d(
         _numbers(dilation, 2, "dilation"),
         groups,
     )
-    return out if batched else out.squeeze(0)
 
 
 def max_pool2d(
@@ -226,14 +217,12 @@ def max_pool2d(
     if ceil_mode or return_indices or _numbers(dilation, 2, "dilation") != (1, 1):
         raise NotImplementedError("max_pool2d(): ceil_mode, return_indices and dilation are not supported")
     kernel = _numbers(kernel_size, 2, "kernel_size")
-    batched = input.ndim == 4
-    out = _train.max_pool2d(
-        input if batched else input.unsqueeze(0),
+    return _train.max_pool2d(
+        input,
         kernel,
         _numbers(stride, 2, "stride") if stride else kernel,
         _numbers(padding, 2, "padding"),
     )
-    return out if batched else out.squeeze(0)
 
 
 def max_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> Tensor:
