@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "base/file_io.h"
 #include "base/hash.h"
 #include "dataset/index_file.h"
 #include "decode/row_index.h"
