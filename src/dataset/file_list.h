@@ -17,6 +17,9 @@
 
 namespace infeed {
 
+/// Whether name ends in one of the extensions (".jpg"), in capitals or not, as torchvision asks it.
+[[nodiscard]] bool has_extension(std::string_view name, std::span<const std::string> extensions);
+
 /// Sorted as torchvision's ImageFolder does. Immutable. Threads: const use from any.
 class FileList {
  public:

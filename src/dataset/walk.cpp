@@ -52,15 +52,6 @@ Listing list_folder(const std::string& path) {
   return listing;
 }
 
-bool has_extension(std::string_view name, std::span<const std::string> extensions) {
-  const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + ('a' - 'A') : a) == b; };
-  return std::any_of(extensions.begin(), extensions.end(), [&](const std::string& extension) {
-    return name.size() >= extension.size() &&
-           std::equal(extension.begin(), extension.end(), name.end() - static_cast<std::ptrdiff_t>(extension.size()),
-                      [&](char wanted, char found) { return same(found, wanted); });
-  });
-}
-
 class Walk {
  public:
   Walk(const std::string& root, std::span<const std::string> extensions) : root_(root), extensions_(extensions) {}
@@ -102,6 +93,15 @@ class Walk {
 };
 
 }  // namespace
+
+bool has_extension(std::string_view name, std::span<const std::string> extensions) {
+  const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + ('a' - 'A') : a) == b; };
+  return std::any_of(extensions.begin(), extensions.end(), [&](const std::string& extension) {
+    return name.size() >= extension.size() &&
+           std::equal(extension.begin(), extension.end(), name.end() - static_cast<std::ptrdiff_t>(extension.size()),
+                      [&](char wanted, char found) { return same(found, wanted); });
+  });
+}
 
 std::vector<std::string> list_classes(const std::string& root) {
   std::vector<std::string> classes = list_folder(root).folders;

@@ -57,14 +57,6 @@ class File {
   std::int64_t mtime_ns_ = 0;
 };
 
-bool ends_so(std::string_view name, std::span<const std::string> extensions) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return std::any_of(extensions.begin(), extensions.end(), [&](const std::string& end) {
-    return name.size() > end.size() && std::equal(end.begin(), end.end(), name.end() - static_cast<long>(end.size()),
-                                                  [&](char a, char b) { return lower(a) == lower(b); });
-  });
-}
-
 /// One header block.
 struct TarHeader {
   std::array<char, kTarBlock> block{};
@@ -124,7 +116,7 @@ std::vector<Picture> pictures_of_folder(const std::string& root, std::span<const
     const std::string name = entry.path().filename();
     if (entry.is_directory()) {
       for (std::string& below : walk_class(root, name, extensions)) names.push_back(std::move(below));
-    } else if (ends_so(name, extensions)) {
+    } else if (has_extension(name, extensions)) {
       names.push_back(name);
     }
   }
@@ -158,7 +150,7 @@ std::vector<Picture> pictures_of_tar(const std::string& path, std::span<const st
     } else {
       std::string name = long_name.empty() ? header.name() : long_name;
       const bool regular = type == '0' || type == 0 || type == '7';
-      if (regular && size > 0 && ends_so(name, extensions)) pictures.push_back({std::move(name), path, at, size});
+      if (regular && size > 0 && has_extension(name, extensions)) pictures.push_back({std::move(name), path, at, size});
       long_name.clear();
       long_size = 0;
     }

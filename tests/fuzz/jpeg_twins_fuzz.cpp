@@ -47,7 +47,7 @@ void append_pixels(infeed::JpegSource& source, const infeed::Window& window, std
 void read_planes(infeed::JpegSource& source, const infeed::Window& window) {
   const auto planes = source.decode_planes(window);
   if (!planes) return;
-  static volatile std::uint8_t sink;
+  [[maybe_unused]] static volatile std::uint8_t sink;
   for (int p = 0; p < planes->num_planes; ++p) {
     const infeed::SamplePlane& plane = planes->planes[static_cast<std::size_t>(p)];
     for (int y = 0; y < plane.height; ++y)
