@@ -151,7 +151,12 @@ const Operation kOperations[] = {
     {"Attention",
      {{2, 3, 4}, {2, 3, 4}, {2, 3, 4}},
      [](auto& in) { return nn::scaled_dot_product_attention(in[0], in[1], in[2], {}, {.is_causal = true}); }},
-    {"Pool", {{1, 2, 4, 5}}, [](auto& in) { return nn::avg_pool2d(in[0], 2) * nn::max_pool2d(in[0], 2); }},
+    {"Pool",
+     {{1, 2, 4, 5}},
+     [](auto& in) {
+       return nn::avg_pool2d(in[0], 3, {.stride = 2, .padding = 1, .ceil_mode = true}) *
+              nn::adaptive_max_pool2d(in[0], 3).values;
+     }},
 };
 
 INSTANTIATE_TEST_SUITE_P(Operations, SecondOrderTest, testing::ValuesIn(kOperations),

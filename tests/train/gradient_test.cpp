@@ -91,7 +91,7 @@ const Operator kOperators[] = {
     {"BatchNorm",
      {{3, 2, 3, 3}, {2}, {2}},
      [](const Inputs& in) { return nn::batch_norm(in[0], {}, {}, in[1], in[2], {.training = true}); }},
-    {"MaxPool", {{1, 2, 5, 5}}, [](const Inputs& in) { return nn::max_pool2d(in[0], 3, 2, 1); }},
+    {"MaxPool", {{1, 2, 5, 5}}, [](const Inputs& in) { return nn::max_pool2d(in[0], 3, {.stride = 2, .padding = 1}); }},
     {"AdaptivePool",
      {{1, 2, 5, 7}},
      [](const Inputs& in) {

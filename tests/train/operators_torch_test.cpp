@@ -174,14 +174,14 @@ const Operator kLayers[] = {
     {"MaxPoolOverlapping",
      {{3, 5, 10, 11}},
      [](auto& in) {
-       return nn::max_pool2d(in[0], {3, 2}, 2, {1, 0});
+       return nn::max_pool2d(in[0], {3, 2}, {.stride = 2, .padding = {1, 0}});
      },
      [](auto& in) {
        return torch::max_pool2d(in[0], {3, 2}, {2, 2}, {1, 0});
      }},
     {"AvgPool",
      {{3, 5, 10, 11}},
-     [](auto& in) { return nn::avg_pool2d(in[0], 3, 2); },
+     [](auto& in) { return nn::avg_pool2d(in[0], 3, {.stride = 2}); },
      [](auto& in) { return torch::avg_pool2d(in[0], 3, 2); }},
     {"AdaptivePool",
      {{3, 5, 10, 11}},
@@ -479,14 +479,85 @@ const Operator kLosses[] = {
      [](auto& in) { return torch::conv2d(in[0], in[1], in[2], 2, 1, 1, 2); }},
     {"AvgPoolPadded",
      {{2, 3, 7, 8}},
-     [](auto& in) { return nn::avg_pool2d(in[0], 3, 2, 1); },
+     [](auto& in) { return nn::avg_pool2d(in[0], 3, {.stride = 2, .padding = 1}); },
      [](auto& in) { return torch::avg_pool2d(in[0], 3, 2, 1); }},
 };
+
+const Operator kPools[] = {
+    {"MaxCeil",
+     {{2, 16, 8, 9}},
+     [](auto& in) {
+       return nn::max_pool2d(in[0], 3, {.stride = 2, .padding = {1, 0}, .ceil_mode = true});
+     },
+     [](auto& in) {
+       return torch::max_pool2d(in[0], 3, 2, {1, 0}, 1, true);
+     }},
+    {"MaxDilatedCeil",
+     {{2, 3, 8, 9}},
+     [](auto& in) {
+       return nn::max_pool2d(in[0], 2, {.stride = {3, 2}, .padding = 1, .dilation = {2, 3}, .ceil_mode = true});
+     },
+     [](auto& in) {
+       return torch::max_pool2d(in[0], 2, {3, 2}, 1, {2, 3}, true);
+     }},
+    {"MaxAt",
+     {{2, 3, 8, 9}},
+     [](auto& in) { return nn::max_pool2d_with_indices(in[0], 3, {.stride = 2, .padding = 1}).values; },
+     [](auto& in) { return torch::max_pool2d(in[0], 3, 2, 1); }},
+    {"AvgCeil",
+     {{2, 3, 8, 9}},
+     [](auto& in) {
+       return nn::avg_pool2d(in[0], 3, {.stride = 2, .padding = {1, 0}, .ceil_mode = true});
+     },
+     [](auto& in) {
+       return torch::avg_pool2d(in[0], 3, 2, {1, 0}, true);
+     }},
+    {"AvgWithoutPadding",
+     {{2, 3, 8, 9}},
+     [](auto& in) { return nn::avg_pool2d(in[0], 3, {.stride = 2, .padding = 1, .count_include_pad = false}); },
+     [](auto& in) { return torch::avg_pool2d(in[0], 3, 2, 1, false, false); }},
+    {"AvgDivisor",
+     {{2, 3, 8, 9}},
+     [](auto& in) { return nn::avg_pool2d(in[0], 3, {.stride = 2, .padding = 1, .divisor_override = 5}); },
+     [](auto& in) { return torch::avg_pool2d(in[0], 3, 2, 1, false, true, 5); }},
+    {"AdaptiveMax",
+     {{2, 3, 10, 11}},
+     [](auto& in) {
+       return nn::adaptive_max_pool2d(in[0], {3, 4}).values;
+     },
+     [](auto& in) {
+       return std::get<0>(torch::adaptive_max_pool2d(in[0], {3, 4}));
+     }},
+    {"Max1d",
+     {{2, 3, 11}},
+     [](auto& in) { return nn::max_pool1d(in[0], 3, {.stride = 2, .dilation = 2, .ceil_mode = true}); },
+     [](auto& in) { return torch::max_pool1d(in[0], 3, 2, 0, 2, true); }},
+    {"Avg1d",
+     {{3, 11}},
+     [](auto& in) { return nn::avg_pool1d(in[0], 3, {.padding = 1}); },
+     [](auto& in) { return torch::avg_pool1d(in[0], 3, 3, 1); }},
+    {"Adaptive1d",
+     {{2, 3, 11}},
+     [](auto& in) { return nn::adaptive_avg_pool1d(in[0], 4) + nn::adaptive_max_pool1d(in[0], 4).values; },
+     [](auto& in) { return torch::adaptive_avg_pool1d(in[0], 4) + std::get<0>(torch::adaptive_max_pool1d(in[0], 4)); }},
+};
+
+TEST(PoolTorchTest, TellsWhereTheLargestAre) {
+  const Tensor x = round(spread_values({2, 3, 10, 11}) * 4.0);  // with equal ones
+  const torch::Tensor theirs = to_torch(x);
+  expect_close(nn::max_pool2d_with_indices(x, {3, 2}, {.stride = 2, .padding = 1, .dilation = {1, 2}}).indices,
+               std::get<1>(torch::max_pool2d_with_indices(theirs, {3, 2}, 2, 1, {1, 2})), "max_pool2d");
+  expect_close(nn::adaptive_max_pool2d(x, {3, 4}).indices, std::get<1>(torch::adaptive_max_pool2d(theirs, {3, 4})),
+               "adaptive_max_pool2d");
+  expect_close(nn::max_pool1d_with_indices(x.select(0, 0), 3).indices,
+               std::get<1>(torch::max_pool1d_with_indices(theirs.select(0, 0), 3)), "max_pool1d");
+}
 
 const auto kName = [](const auto& test) { return test.param.name; };
 INSTANTIATE_TEST_SUITE_P(Arithmetic, OperatorsTorchTest, testing::ValuesIn(kArithmetic), kName);
 INSTANTIATE_TEST_SUITE_P(Moves, OperatorsTorchTest, testing::ValuesIn(kMoves), kName);
 INSTANTIATE_TEST_SUITE_P(Losses, OperatorsTorchTest, testing::ValuesIn(kLosses), kName);
+INSTANTIATE_TEST_SUITE_P(Pools, OperatorsTorchTest, testing::ValuesIn(kPools), kName);
 INSTANTIATE_TEST_SUITE_P(Layers, OperatorsTorchTest, testing::ValuesIn(kLayers), kName);
 
 }  // namespace

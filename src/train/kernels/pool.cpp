@@ -15,10 +15,10 @@ struct Problem {
   memory::desc x, y;
   memory::dims stride, kernel, padding_left, padding_right;
 
-  Problem(const Shape& x_shape, const PoolGeometry& g) {
+  Problem(const Shape& x_shape, const PoolGeometry& g, DType dtype) {
     const Shape y_shape = pool2d_shape(x_shape, g);
-    x = describe(x_shape, channels_last_strides(x_shape));
-    y = describe(y_shape, channels_last_strides(y_shape));
+    x = describe(x_shape, channels_last_strides(x_shape), dtype);
+    y = describe(y_shape, channels_last_strides(y_shape), dtype);
     for (std::size_t i = 0; i < 2; ++i) {
       const auto dim = static_cast<int>(i) + 2;
       stride.push_back(g.stride[i]);
@@ -49,9 +49,10 @@ struct Problem {
   }
 };
 
-Key key_of(const Shape& x, const PoolGeometry& g, algorithm how, bool training) {
+Key key_of(const Shape& x, const PoolGeometry& g, DType dtype, algorithm how, bool training) {
   Key key;
-  key.add(x).add(static_cast<std::int64_t>(how)).add(training ? 1 : 0);
+  key.add(x).add(static_cast<std::int64_t>(dtype)).add(static_cast<std::int64_t>(how));
+  key.add(training ? 1 : 0).add(g.ceil_mode ? 1 : 0);
   for (std::size_t i = 0; i < 2; ++i) key.add(g.kernel[i]).add(g.stride[i]).add(g.padding[i]);
   return key;
 }
@@ -85,9 +86,9 @@ Entry make_backward(const Problem& problem, algorithm how) {
 
 MaxPoolResult pool_forward(const Tensor& x, const PoolGeometry& g, algorithm how, bool training) {
   thread_local Cache<Entry> cache;
-  Entry& entry = cache.get(key_of(x.shape(), g, how, training),
-                           [&] { return make_forward(Problem(x.shape(), g), how, training); });
-  MaxPoolResult result{Tensor::empty(pool2d_shape(x.shape(), g), DType::kFloat32, MemoryFormat::kChannelsLast), {}};
+  Entry& entry = cache.get(key_of(x.shape(), g, x.dtype(), how, training),
+                           [&] { return make_forward(Problem(x.shape(), g, x.dtype()), how, training); });
+  MaxPoolResult result{Tensor::empty(pool2d_shape(x.shape(), g), x.dtype(), MemoryFormat::kChannelsLast), {}};
   if (entry.where_bytes != 0) result.where = Tensor::empty({entry.where_bytes}, DType::kUInt8);
   entry.primitive.run({{DNNL_ARG_SRC, x.data_ptr()},
                        {DNNL_ARG_DST, result.y.data_ptr()},
@@ -98,8 +99,9 @@ MaxPoolResult pool_forward(const Tensor& x, const PoolGeometry& g, algorithm how
 Tensor pool_backward(const Tensor& grad, const Tensor& where, const Shape& x_shape, const PoolGeometry& g,
                      algorithm how) {
   thread_local Cache<Entry> cache;
-  Entry& entry = cache.get(key_of(x_shape, g, how, true), [&] { return make_backward(Problem(x_shape, g), how); });
-  Tensor x_grad = Tensor::empty(x_shape, DType::kFloat32, MemoryFormat::kChannelsLast);
+  Entry& entry = cache.get(key_of(x_shape, g, grad.dtype(), how, true),
+                           [&] { return make_backward(Problem(x_shape, g, grad.dtype()), how); });
+  Tensor x_grad = Tensor::empty(x_shape, grad.dtype(), MemoryFormat::kChannelsLast);
   entry.primitive.run({{DNNL_ARG_DIFF_DST, grad.data_ptr()},
                        {DNNL_ARG_DIFF_SRC, x_grad.data_ptr()},
                        {DNNL_ARG_WORKSPACE, where.defined() ? where.data_ptr() : nullptr}});
@@ -112,8 +114,9 @@ Shape pool2d_shape(const Shape& x, const PoolGeometry& g) {
   Shape y = {x[0], x[1], 0, 0};
   for (std::size_t i = 0; i < 2; ++i) {
     const auto dim = static_cast<int>(i) + 2;
-    const std::int64_t room = x[dim] + 2 * g.padding[i] - g.kernel[i];
+    const std::int64_t room = x[dim] + 2 * g.padding[i] - g.extent(i) + (g.ceil_mode ? g.stride[i] - 1 : 0);
     y[dim] = room < 0 ? 0 : room / g.stride[i] + 1;
+    if (g.ceil_mode && (y[dim] - 1) * g.stride[i] >= x[dim] + g.padding[i]) --y[dim];
   }
   return y;
 }

@@ -12,6 +12,11 @@ struct PoolGeometry {
   std::array<std::int64_t, 2> kernel;
   std::array<std::int64_t, 2> stride;
   std::array<std::int64_t, 2> padding;
+  std::array<std::int64_t, 2> dilation = {1, 1};
+  bool ceil_mode = false;
+
+  /// Elements of one dimension from a window's first to its last.
+  [[nodiscard]] std::int64_t extent(std::size_t i) const noexcept { return (kernel[i] - 1) * dilation[i] + 1; }
 };
 
 struct MaxPoolResult {
@@ -19,7 +24,7 @@ struct MaxPoolResult {
   Tensor where;  ///< opaque: which input won; undefined unless training
 };
 
-// x, y and gradients: float32 [N, C, H, W], channels last.
+// x, y and gradients: float32 or bfloat16 [N, C, H, W], channels last; dilation 1.
 [[nodiscard]] MaxPoolResult max_pool2d(const Tensor& x, const PoolGeometry& geometry, bool training);
 [[nodiscard]] Tensor max_pool2d_backward(const Tensor& grad, const Tensor& where, const Shape& x_shape,
                                          const PoolGeometry& geometry);

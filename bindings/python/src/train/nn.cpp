@@ -68,14 +68,16 @@ void bind_pools(nb::module_& m) {
       "max_pool2d",
       [](const Tensor& x, const Sizes& kernel, const Sizes& stride, const Sizes& padding) {
         const Unlocked unlocked(x);
-        return nn::max_pool2d(x, pair_of(kernel), pair_of(stride), padding_of(padding));
+        return nn::max_pool2d(x, pair_of(kernel), {.stride = pair_of(stride), .padding = padding_of(padding)});
       },
       "input"_a, "kernel_size"_a, "stride"_a, "padding"_a);
   m.def(
       "avg_pool2d",
       [](const Tensor& x, const Sizes& kernel, const Sizes& stride, const Sizes& padding, bool count_include_pad) {
         const Unlocked unlocked(x);
-        return nn::avg_pool2d(x, pair_of(kernel), pair_of(stride), padding_of(padding), count_include_pad);
+        return nn::avg_pool2d(
+            x, pair_of(kernel),
+            {.stride = pair_of(stride), .padding = padding_of(padding), .count_include_pad = count_include_pad});
       },
       "input"_a, "kernel_size"_a, "stride"_a, "padding"_a, "count_include_pad"_a);
   m.def(

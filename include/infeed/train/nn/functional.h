@@ -9,6 +9,7 @@
 
 #include "infeed/base/export.h"
 #include "infeed/train/autograd/elementwise.h"
+#include "infeed/train/autograd/reduction.h"
 #include "infeed/train/tensor/random.h"
 #include "infeed/train/tensor/tensor.h"
 
@@ -39,6 +40,15 @@ struct ConvTranspose2dSpec {
   Size2 output_padding = 0;
   Size2 dilation = 1;
   std::int64_t groups = 1;
+};
+
+struct PoolSpec {
+  Size2 stride = 0;  ///< 0: the kernel's size
+  Size2 padding = 0;
+  Size2 dilation = 1;                                 ///< of max_pool only
+  bool ceil_mode = false;                             ///< a last window may reach beyond the padding
+  bool count_include_pad = true;                      ///< avg_pool: padding counts as zeros
+  std::optional<std::int64_t> divisor_override = {};  ///< avg_pool: instead of the window's size
 };
 
 struct BatchNormSpec {
@@ -84,13 +94,24 @@ struct CrossEntropySpec {
 [[nodiscard]] INFEED_API Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight = {},
                                            const Tensor& bias = {}, double eps = 1e-5);
 
-/// `stride` 0: the kernel's size. Once differentiable.
-[[nodiscard]] INFEED_API Tensor max_pool2d(const Tensor& x, Size2 kernel, Size2 stride = 0, Size2 padding = 0);
-/// Padding counts as zeros unless `count_include_pad` is false.
-[[nodiscard]] INFEED_API Tensor avg_pool2d(const Tensor& x, Size2 kernel, Size2 stride = 0, Size2 padding = 0,
-                                           bool count_include_pad = true);
-/// Means of `output` windows that cover x as evenly as its size allows.
+/// Largest value of each window. Once differentiable.
+[[nodiscard]] INFEED_API Tensor max_pool2d(const Tensor& x, Size2 kernel, const PoolSpec& spec = {});
+/// Also where they are, counted through each image: row * W + column. In plain operations: slower.
+[[nodiscard]] INFEED_API ValuesAndIndices max_pool2d_with_indices(const Tensor& x, Size2 kernel,
+                                                                  const PoolSpec& spec = {});
+[[nodiscard]] INFEED_API Tensor avg_pool2d(const Tensor& x, Size2 kernel, const PoolSpec& spec = {});
+/// Means or largest values of `output` windows that cover x as evenly as its size allows: window i begins at
+/// floor(i size / output) and ends before ceil((i + 1) size / output).
 [[nodiscard]] INFEED_API Tensor adaptive_avg_pool2d(const Tensor& x, Size2 output);
+[[nodiscard]] INFEED_API ValuesAndIndices adaptive_max_pool2d(const Tensor& x, Size2 output);
+
+// The same along [N, C, L] or [C, L]. The widths of `spec` count.
+[[nodiscard]] INFEED_API Tensor max_pool1d(const Tensor& x, std::int64_t kernel, const PoolSpec& spec = {});
+[[nodiscard]] INFEED_API ValuesAndIndices max_pool1d_with_indices(const Tensor& x, std::int64_t kernel,
+                                                                  const PoolSpec& spec = {});
+[[nodiscard]] INFEED_API Tensor avg_pool1d(const Tensor& x, std::int64_t kernel, const PoolSpec& spec = {});
+[[nodiscard]] INFEED_API Tensor adaptive_avg_pool1d(const Tensor& x, std::int64_t output);
+[[nodiscard]] INFEED_API ValuesAndIndices adaptive_max_pool1d(const Tensor& x, std::int64_t output);
 
 [[nodiscard]] INFEED_API Tensor softmax(const Tensor& x, int dim,
                                         std::optional<DType> dtype = {});  ///< y (g - sum(g y))

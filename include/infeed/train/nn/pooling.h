@@ -11,7 +11,7 @@ class INFEED_API MaxPool2d : public Module {
  public:
   explicit MaxPool2d(Size2 kernel_size, Size2 stride = 0, Size2 padding = 0)
       : kernel_size_(kernel_size), stride_(stride), padding_(padding) {}
-  [[nodiscard]] Tensor forward(const Tensor& x) override { return max_pool2d(x, kernel_size_, stride_, padding_); }
+  [[nodiscard]] Tensor forward(const Tensor& x) override { return max_pool2d(x, kernel_size_, {.stride = stride_, .padding = padding_}); }
 
  private:
   Size2 kernel_size_, stride_, padding_;
