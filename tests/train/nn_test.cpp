@@ -66,6 +66,65 @@ TEST(ModuleTest, NamesWhatDoesNotFitAState) {
   EXPECT_THROW(net.load_state_dict(state), StateError);
 }
 
+TEST(ModuleTest, ListsAllThatDoesNotFit) {
+  Linear net(2, 2);
+  try {
+    net.load_state_dict(std::vector<NamedTensor>{{"weight", Tensor::zeros({3})}, {"scale", Tensor::zeros({2})}});
+    FAIL();
+  } catch (const StateError& error) {
+    const std::string text = error.what();
+    for (const char* part : {"Missing key(s) in state_dict: \"bias\"", "Unexpected key(s) in state_dict: \"scale\"",
+                             "size mismatch for weight"})
+      EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
+}
+
+TEST(ModuleTest, LoadsWhatFitsUnlessStrict) {
+  Linear net(1, 1);
+  const std::vector<NamedTensor> state = {{"weight", Tensor::full({1, 1}, 7.0)}, {"scale", Tensor::zeros({2})}};
+  const IncompatibleKeys keys = net.load_state_dict(state, false);
+  EXPECT_EQ(keys.missing, std::vector<std::string>{"bias"});
+  EXPECT_EQ(keys.unexpected, std::vector<std::string>{"scale"});
+  EXPECT_EQ(net.weight.item(), 7.0);
+}
+
+struct Shared : Module {
+  std::shared_ptr<Linear> a = register_module("a", Linear(1, 1));
+  std::shared_ptr<Linear> b = register_module("b", a);
+  Tensor scratch = register_buffer("scratch", Tensor::zeros({1}), false);
+};
+
+TEST(ModuleTest, ListsSharedPartsOnceAndSavesThemTwice) {
+  Shared net;
+  EXPECT_EQ(names_of(net.named_parameters()), (std::vector<std::string>{"a.weight", "a.bias"}));
+  EXPECT_EQ(names_of(net.state_dict()), (std::vector<std::string>{"a.weight", "a.bias", "b.weight", "b.bias"}));
+  EXPECT_EQ(names_of(net.named_buffers()), std::vector<std::string>{"scratch"});
+  EXPECT_EQ(net.named_modules().size(), 2U);
+  EXPECT_THROW((void)net(Tensor::zeros({1})), NotImplementedError);
+}
+
+TEST(ModuleTest, AppliesToChildrenFirst) {
+  Net net;
+  std::vector<Module*> seen;
+  net.apply([&](Module& module) { seen.push_back(&module); });
+  ASSERT_EQ(seen.size(), net.named_modules().size());
+  EXPECT_EQ(seen.back(), &net);
+  EXPECT_EQ(net.named_modules()[2].path, "body.0");
+}
+
+TEST(ModuleTest, ConvertsFloatsOnly) {
+  Sequential net = small_net();
+  sum(net(spread_values({2, 3, 8, 8}))).backward();
+  net.to(DType::kFloat64);
+  for (const Tensor& parameter : net.parameters()) {
+    EXPECT_EQ(parameter.dtype(), DType::kFloat64);
+    EXPECT_EQ(parameter.grad().dtype(), DType::kFloat64);
+  }
+  EXPECT_EQ(net.named_buffers().back().tensor.dtype(), DType::kInt64);
+  sum(net(spread_values({2, 3, 8, 8}).to(DType::kFloat64))).backward();
+  EXPECT_THROW(net.to(DType::kInt32), TypeError);
+}
+
 TEST(ModuleTest, RefusesANameTwice) {
   struct Twice : Net {
     Twice() { register_module("head", Linear(1, 1)); }
@@ -113,6 +172,84 @@ TEST(SequentialTest, ComputesWhatItsLayersCompute) {
     for (std::size_t j = 0; j < fused.grads[i].size(); ++j)
       ASSERT_NEAR(fused.grads[i][j], expected.grads[i][j], 1e-5) << i;
   }
+}
+
+TEST(ModuleListTest, NamesItsModulesByNumber) {
+  ModuleList<Linear> list;
+  list.append(Linear(2, 3));
+  list.append(Linear(3, 1));
+  EXPECT_EQ(names_of(list.state_dict()).back(), "1.bias");
+  Tensor x = Tensor::ones({1, 2});
+  for (const auto& layer : list) x = (*layer)(x);
+  EXPECT_EQ(x.shape(), (Shape{1, 1}));
+}
+
+TEST(DropoutTest, DropsInTrainingOnly) {
+  Dropout dropout(0.5);
+  const Tensor x = Tensor::ones({1000});
+  const double kept = sum(gt(dropout(x), 0.0)).item();
+  EXPECT_GT(kept, 400);
+  EXPECT_LT(kept, 600);
+  dropout.eval();
+  EXPECT_TRUE(dropout(x).is_same(x));
+  EXPECT_THROW(Dropout(1.5), ValueError);
+}
+
+TEST(EmbeddingTest, KeepsThePaddingRowAtZero) {
+  Embedding embedding(4, 2, -1);
+  sum(embedding(Tensor::from_values<std::int64_t>({3, 1}))).backward();
+  EXPECT_EQ(values_of(embedding.weight.select(0, 3)), (std::vector<double>{0, 0}));
+  EXPECT_EQ(values_of(sum(embedding.weight.grad(), {1})), (std::vector<double>{0, 2, 0, 0}));
+  EXPECT_THROW(Embedding(4, 2, 4), ConfigError);
+}
+
+TEST(BatchNormTest, UsesTheBatchWhereItTracksNothing) {
+  BatchNorm2d norm(1, {.affine = false, .track_running_stats = false});
+  norm.eval();
+  EXPECT_NEAR(mean(norm(spread_values({2, 1, 3, 3}) + 5.0)).item(), 0.0, 1e-5);
+  EXPECT_TRUE(norm.state_dict().empty());
+}
+
+struct AttentionTest : testing::Test {
+  static MultiheadAttention attention(bool batch_first) {
+    manual_seed(2);
+    return MultiheadAttention({.embed_dim = 8, .num_heads = 2, .batch_first = batch_first});
+  }
+  static void expect_near(const Tensor& a, const Tensor& b) { EXPECT_TRUE(allclose(a, b, 1e-5, 1e-6)) << a << b; }
+  MultiheadAttention first = attention(true), last = attention(false);
+  Tensor x = spread_values({3, 5, 8});
+  Tensor causal = triu(Tensor::ones({5, 5}, DType::kBool), 1);
+};
+
+TEST_F(AttentionTest, TakesBatchesInEitherPlaceOrNone) {
+  const Tensor y = first(x);
+  expect_near(last(x.transpose(0, 1)).transpose(0, 1), y);
+  expect_near(first(x.select(0, 1)), y.select(0, 1));
+  expect_near(first.forward(x, x.clone(), x), y);  // three projections instead of one
+}
+
+TEST_F(AttentionTest, MasksAlikeInEveryForm) {
+  const Tensor y = first.forward(x, x, x, {.is_causal = true});
+  expect_near(first.forward(x, x, x, {.mask = causal}), y);
+  expect_near(first.forward(x, x, x, {.mask = causal.unsqueeze(0).expand({6, 5, 5})}), y);
+  const Tensor nobody = Tensor::zeros({3, 5}, DType::kBool);
+  expect_near(first.forward(x, x, x, {.key_padding = nobody, .is_causal = true}), y);
+  expect_near(first.forward(x, x, x, {.mask = causal, .key_padding = nobody}), y);
+}
+
+TEST_F(AttentionTest, DoesNotSeePaddedKeys) {
+  Tensor padding = Tensor::zeros({3, 5}, DType::kBool);
+  padding.narrow(1, 3, 2).fill_(1);
+  const Tensor y = first.forward(x, x, x, {.key_padding = padding});
+  const Tensor seen = x.narrow(1, 0, 3);
+  expect_near(y, first.forward(x, seen, seen));
+}
+
+TEST(TransformerTest, BeginsWithEqualLayers) {
+  TransformerEncoder encoder({.d_model = 8, .nhead = 2, .dim_feedforward = 16, .dropout = 0.0}, 2, true);
+  EXPECT_TRUE(equal(encoder.layers->operator[](0).linear1->weight, encoder.layers->operator[](1).linear1->weight));
+  EXPECT_EQ(names_of(encoder.state_dict()).front(), "layers.0.self_attn.in_proj_weight");
+  EXPECT_EQ(names_of(encoder.state_dict()).back(), "norm.bias");
 }
 
 TEST(BatchNormTest, MovesItsRunningStatisticsInTrainingOnly) {

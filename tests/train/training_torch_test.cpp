@@ -93,5 +93,86 @@ INSTANTIATE_TEST_SUITE_P(Options, TrainingTorchTest,
                                              .lr = 0.05, .momentum = 0.9, .weight_decay = 0.01, .nesterov = true},
                                          optim::SGDOptions{.lr = 0.05, .momentum = 0.5, .dampening = 0.3}));
 
+// From one seed, both make the same model; then outputs and gradients are the same, too.
+template <class Ours, class Theirs>
+struct Pair {
+  Pair(auto make_ours, auto make_theirs) : ours((manual_seed(11), make_ours())) {
+    torch::manual_seed(11);
+    theirs = make_theirs();
+  }
+  void expect_same(const Tensor& x) {
+    const auto state = ours.state_dict();
+    const auto parameters = theirs->named_parameters();
+    ASSERT_EQ(state.size(), parameters.size() + theirs->named_buffers().size());
+    const auto y = ours(x);
+    const torch::Tensor expected = theirs->forward(to_torch(x));
+    expect_close(y, expected);
+    sum(y * y).backward();
+    (expected * expected).sum().backward();
+    for (const auto& item : parameters) {
+      const Tensor mine = TrainingTorchTest::find(ours.named_parameters(), item.key());
+      EXPECT_TRUE(torch::allclose(to_torch(mine), item.value(), 1e-6, 0)) << item.key();
+      expect_close(mine.grad(), item.value().grad());
+    }
+  }
+  static void expect_close(const Tensor& a, const torch::Tensor& b) {
+    EXPECT_TRUE(torch::allclose(to_torch(a), b, 1e-3, 1e-4)) << a << "\n" << b;
+  }
+  Ours ours;
+  Theirs theirs{nullptr};
+};
+
+template <class Ours, class Theirs>
+void expect_same(auto make_ours, auto make_theirs, const Tensor& x) {
+  Pair<Ours, Theirs>(make_ours, make_theirs).expect_same(x);
+}
+
+TEST(LayersTorchTest, DrawsTheSameBits) {
+  manual_seed(5);
+  torch::manual_seed(5);
+  const nn::Linear ours(7, 5);
+  const torch::nn::Linear theirs(7, 5);
+  EXPECT_TRUE(torch::equal(to_torch(ours.weight), theirs->weight));
+  EXPECT_TRUE(torch::equal(to_torch(ours.bias), theirs->bias));
+}
+
+TEST(LayersTorchTest, BeginsAndComputesAlike) {
+  expect_same<nn::Conv1d, torch::nn::Conv1d>(
+      [] { return nn::Conv1d({.in_channels = 4, .out_channels = 6, .kernel_size = 3, .padding = 1, .groups = 2}); },
+      [] { return torch::nn::Conv1d(torch::nn::Conv1dOptions(4, 6, 3).padding(1).groups(2)); },
+      spread_values({2, 4, 9}));
+  expect_same<nn::ConvTranspose2d, torch::nn::ConvTranspose2d>(
+      [] { return nn::ConvTranspose2d({.in_channels = 4, .out_channels = 3, .kernel_size = 2, .stride = 2}); },
+      [] { return torch::nn::ConvTranspose2d(torch::nn::ConvTranspose2dOptions(4, 3, 2).stride(2)); },
+      spread_values({2, 4, 5, 5}));
+  expect_same<nn::GroupNorm, torch::nn::GroupNorm>(
+      [] { return nn::GroupNorm(2, 6); }, [] { return torch::nn::GroupNorm(2, 6); }, spread_values({2, 6, 3, 3}));
+  expect_same<nn::LayerNorm, torch::nn::LayerNorm>(
+      [] { return nn::LayerNorm(6); }, [] { return torch::nn::LayerNorm(torch::nn::LayerNormOptions({6})); },
+      spread_values({2, 3, 6}));
+  expect_same<nn::Embedding, torch::nn::Embedding>(
+      [] { return nn::Embedding(20, 6, 3); },
+      [] { return torch::nn::Embedding(torch::nn::EmbeddingOptions(20, 6).padding_idx(3)); },
+      Tensor::from_values<std::int64_t>({3, 0, 19, 3}));
+}
+
+TEST(LayersTorchTest, StacksTransformersAlike) {
+  for (const bool gelu : {false, true}) {
+    expect_same<nn::TransformerEncoderLayer, torch::nn::TransformerEncoderLayer>(
+        [&] {
+          nn::TransformerEncoderLayerOptions options{.d_model = 8, .nhead = 2, .dim_feedforward = 16, .dropout = 0.0};
+          if (gelu) options.activation = [](const Tensor& x) { return infeed::gelu(x); };
+          return nn::TransformerEncoderLayer(options);
+        },
+        [&] {
+          torch::nn::TransformerEncoderLayerOptions options(8, 2);
+          options.dim_feedforward(16).dropout(0.0);
+          if (gelu) options.activation(torch::kGELU);
+          return torch::nn::TransformerEncoderLayer(options);
+        },
+        spread_values({5, 3, 8}));
+  }
+}
+
 }  // namespace
 }  // namespace infeed

@@ -34,7 +34,7 @@ void draw_uniform(T* values, std::int64_t n, int digits, double low, double high
   const T unit = static_cast<T>(std::ldexp(1.0, -digits));
   for (std::int64_t i = 0; i < n; ++i) {
     const std::uint64_t bits = digits == 53 ? engine.random64() : engine.random();
-    values[i] = static_cast<T>(bits & mask) * unit * width + static_cast<T>(low);
+    values[i] = std::fma(static_cast<T>(bits & mask) * unit, width, static_cast<T>(low));  // rounded once, as PyTorch
   }
 }
 

@@ -32,6 +32,12 @@ void kaiming_uniform_(Tensor& weight, double a) {
   nn::uniform_(weight, -bound, bound);
 }
 
+void xavier_uniform_(Tensor& weight, double gain) {
+  const double fans = static_cast<double>(fan_in(weight) + weight.numel() / weight.size(1));
+  const double bound = std::sqrt(3.0) * (gain * std::sqrt(2.0 / fans));
+  nn::uniform_(weight, -bound, bound);
+}
+
 void reset_parameters(Tensor& weight, Tensor& bias) {
   kaiming_uniform_(weight, std::sqrt(5.0));
   if (!bias.defined()) return;

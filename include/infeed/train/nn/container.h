@@ -1,10 +1,12 @@
 #pragma once
-/// Layers in a row.
+/// Modules that hold others.
 
 #include <concepts>
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "infeed/train/nn/module.h"
 
@@ -33,6 +35,31 @@ class INFEED_API Sequential : public Module {
 
   [[nodiscard]] Tensor forward(const Tensor& x) override;
   [[nodiscard]] std::size_t size() const noexcept { return children().size(); }
+};
+
+/// Modules of one type for a model to call as it likes; named "0", "1", ... It has no forward of its own.
+///
+///   std::shared_ptr<nn::ModuleList<Block>> blocks = register_module("blocks", nn::ModuleList<Block>());
+///   for (const auto& block : *blocks) x = (*block)(x);
+template <class Layer = Module>
+class ModuleList : public Module {
+ public:
+  Layer& append(std::shared_ptr<Layer> layer) {
+    add_child(std::to_string(size()), layer);
+    return *layers_.emplace_back(std::move(layer));
+  }
+  template <std::derived_from<Layer> Child>
+  Layer& append(Child layer) {
+    return append(std::make_shared<Child>(std::move(layer)));
+  }
+
+  [[nodiscard]] Layer& operator[](std::size_t i) const { return *layers_.at(i); }
+  [[nodiscard]] std::size_t size() const noexcept { return layers_.size(); }
+  [[nodiscard]] auto begin() const noexcept { return layers_.begin(); }
+  [[nodiscard]] auto end() const noexcept { return layers_.end(); }
+
+ private:
+  std::vector<std::shared_ptr<Layer>> layers_;
 };
 
 }  // namespace infeed::nn

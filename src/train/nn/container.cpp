@@ -1,9 +1,9 @@
-#include "infeed/train/nn/sequential.h"
+#include "infeed/train/nn/container.h"
 
 #include "infeed/train/nn/activation.h"
-#include "infeed/train/nn/batch_norm.h"
 #include "infeed/train/nn/conv.h"
 #include "infeed/train/nn/linear.h"
+#include "infeed/train/nn/norm.h"
 
 namespace infeed::nn {
 namespace {
