@@ -25,6 +25,7 @@
 #include "infeed/dataset/tensor_dataset.h"
 #include "infeed/device/device.h"
 #include "infeed/device/host.h"
+#include "infeed/device/open.h"
 #include "infeed/device/simulated.h"
 #include "infeed/loader/loader.h"
 #include "infeed/loader/options.h"

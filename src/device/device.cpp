@@ -12,6 +12,13 @@ Device::~Device() = default;
 
 void* DeviceStream::native_handle() const noexcept { return nullptr; }
 
+std::unique_ptr<DeviceStream> Device::borrow_stream(void*) {
+  throw DeviceError(fmt::format("{} has no streams of a driver; use create_stream()", to_string(id())));
+}
+
+void Device::push_range(const char*) noexcept {}
+void Device::pop_range() noexcept {}
+
 std::string to_string(DeviceId id) {
   switch (id.type) {
     case DeviceType::kCPU: return fmt::format("cpu:{}", id.index);

@@ -73,6 +73,13 @@ class HostStream final : public DeviceStream {
     std::memcpy(dst, src, bytes);
   }
 
+  void fill_async(void* dst, std::uint8_t value, std::size_t bytes) override {
+    if (bytes == 0) return;
+    if (dst == nullptr) throw DeviceError(fmt::format("{}: cannot fill {} bytes at {}", kName, bytes, dst));
+    const std::lock_guard lock(mutex_);
+    std::memset(dst, value, bytes);
+  }
+
   void record(DeviceEvent& event) override {
     const std::lock_guard lock(mutex_);
     host_event(event).set({Clock::now(), error_});
@@ -153,5 +160,7 @@ bool HostDevice::is_registered(const void* ptr, std::size_t bytes) const {
 
 std::unique_ptr<DeviceStream> HostDevice::create_stream() { return std::make_unique<HostStream>(); }
 std::unique_ptr<DeviceEvent> HostDevice::create_event() { return std::make_unique<HostEvent>(); }
+
+void HostDevice::record_all(DeviceEvent& event) { host_event(event).set({Clock::now(), {}}); }
 
 }  // namespace infeed

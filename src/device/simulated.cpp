@@ -62,6 +62,9 @@ class SimulatedStream final : public DeviceStream {
   void copy_async(void* dst, const void* src, std::size_t bytes, CopyDirection direction) override {
     core_->copy(*queue_, dst, src, bytes, direction);
   }
+  void fill_async(void* dst, std::uint8_t value, std::size_t bytes) override {
+    core_->fill(*queue_, dst, value, bytes);
+  }
   void record(DeviceEvent& event) override {
     SimulatedEvent& ours = event_of(*core_, event);
     std::shared_ptr<SimMark> mark;
@@ -114,6 +117,11 @@ bool SimulatedDevice::is_registered(const void* ptr, std::size_t bytes) const {
 
 std::unique_ptr<DeviceStream> SimulatedDevice::create_stream() { return std::make_unique<SimulatedStream>(core_); }
 std::unique_ptr<DeviceEvent> SimulatedDevice::create_event() { return std::make_unique<SimulatedEvent>(core_); }
+void SimulatedDevice::record_all(DeviceEvent& event) {
+  std::shared_ptr<SimMark> mark;
+  core_->record_all(mark);
+  event_of(*core_, event).set(std::move(mark));
+}
 void SimulatedDevice::synchronize() { core_->synchronize(); }
 
 void SimulatedDevice::compute(DeviceStream& stream, SimulatedWork work) {

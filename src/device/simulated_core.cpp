@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "infeed/base/error.h"
@@ -165,6 +166,14 @@ SimOp SimulatedCore::make_copy(void* dst, const void* src, std::size_t bytes, Co
   return op;
 }
 
+void SimulatedCore::fill(SimQueue& queue, void* dst, std::uint8_t value, std::size_t bytes) {
+  const Lock lock = lock_alive();
+  if (bytes == 0) return;
+  check_device_range(dst, bytes);
+  enqueue(queue,
+          SimOp{.run = [dst, value, bytes] { std::memset(dst, value, bytes); }, .writes = {range_of(dst, bytes)}});
+}
+
 void SimulatedCore::compute(SimQueue& queue, SimulatedWork work) {
   const Lock lock = lock_alive();
   enqueue(queue, SimOp{.cost = seconds(work.duration_us * 1e-6),
@@ -177,6 +186,24 @@ void SimulatedCore::record(SimQueue& queue, std::shared_ptr<SimMark>& mark) {
   const Lock lock = lock_alive();
   mark = std::make_shared<SimMark>();
   enqueue(queue, SimOp{.kind = SimOp::Kind::kRecord, .mark = mark});
+}
+
+// A queue of its own waits for a record in each.
+void SimulatedCore::record_all(std::shared_ptr<SimMark>& mark) {
+  const Lock lock = lock_alive();
+  std::vector<std::shared_ptr<SimMark>> marks;
+  const std::vector<std::shared_ptr<SimQueue>> open = queues_;
+  for (const auto& queue : open) {
+    marks.push_back(std::make_shared<SimMark>());
+    enqueue(*queue, SimOp{.kind = SimOp::Kind::kRecord, .mark = marks.back()});
+  }
+  const auto joined = std::make_shared<SimQueue>();
+  joined->id = next_queue_id_++;
+  queues_.push_back(joined);
+  for (const auto& each : marks) enqueue(*joined, SimOp{.kind = SimOp::Kind::kWait, .mark = each});
+  mark = std::make_shared<SimMark>();
+  joined->closed = true;
+  enqueue(*joined, SimOp{.kind = SimOp::Kind::kRecord, .mark = mark});
 }
 
 void SimulatedCore::wait(SimQueue& queue, const std::shared_ptr<SimMark>& mark) {

@@ -86,8 +86,10 @@ class SimulatedCore : public std::enable_shared_from_this<SimulatedCore> {
   [[nodiscard]] std::shared_ptr<SimQueue> open_queue();
   void close_queue(SimQueue& queue) noexcept;
   void copy(SimQueue& queue, void* dst, const void* src, std::size_t bytes, CopyDirection direction);
+  void fill(SimQueue& queue, void* dst, std::uint8_t value, std::size_t bytes);
   void compute(SimQueue& queue, SimulatedWork work);
   void record(SimQueue& queue, std::shared_ptr<SimMark>& mark);
+  void record_all(std::shared_ptr<SimMark>& mark);
   void wait(SimQueue& queue, const std::shared_ptr<SimMark>& mark);
   [[nodiscard]] bool idle(const SimQueue& queue);
   void synchronize(SimQueue& queue);

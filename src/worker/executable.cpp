@@ -1,6 +1,5 @@
 #include "worker/executable.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -9,24 +8,13 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/library_folder.h"
 #include "infeed/base/error.h"
 
 namespace infeed {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The folder of the shared library, or of the program that infeed is linked into.
-fs::path home() {
-  std::error_code failed;
-  Dl_info info{};
-  const auto* here = reinterpret_cast<const void*>(&find_worker_executable);
-  if (::dladdr(here, &info) != 0 && info.dli_fname != nullptr && fs::path(info.dli_fname).has_parent_path()) {
-    const fs::path library = fs::canonical(info.dli_fname, failed);
-    if (!failed) return library.parent_path();
-  }
-  return fs::read_symlink("/proc/self/exe", failed).parent_path();
-}
 
 std::string checked(const std::string& path, const char* source) {
   if (::access(path.c_str(), X_OK) != 0)
@@ -42,7 +30,7 @@ std::string find_worker_executable(const std::string& option) {
   if (const char* path = std::getenv("INFEED_WORKER"); path != nullptr && *path != '\0')
     return checked(path, "INFEED_WORKER");
   std::vector<std::string> tried;
-  const fs::path folder = home();
+  const fs::path folder = library_folder();
   // One level more for lib/<architecture>.
   for (const char* place : {"../libexec/infeed", "../../libexec/infeed", ".", "bin", "../bin", "../../bin"}) {
     tried.push_back((folder / place / "infeed-worker").lexically_normal().string());

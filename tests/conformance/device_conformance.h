@@ -95,6 +95,14 @@ TEST_P(DeviceConformance, CopiesWithinTheDevice) {
   EXPECT_EQ(download(*stream, second), sent);
 }
 
+TEST_P(DeviceConformance, FillsMemory) {
+  const DeviceBuffer buffer(device, kBytes);
+  stream->fill_async(buffer.data(), 7, kBytes);
+  EXPECT_EQ(download(*stream, buffer), std::vector(kBytes, std::byte{7}));
+  EXPECT_NO_THROW(stream->fill_async(nullptr, 7, 0));
+  EXPECT_THROW(stream->fill_async(nullptr, 7, 1), DeviceError);
+}
+
 TEST_P(DeviceConformance, CopiesRegisteredMemory) {
   auto sent = pattern(kBytes, 3);
   const HostRegistration locked(device, sent.data(), sent.size());
@@ -159,6 +167,16 @@ TEST_P(DeviceConformance, OrdersStreamsByEvents) {
   EXPECT_EQ(download(*other, buffer), sent);
 }
 
+TEST_P(DeviceConformance, RecordsBehindTheWorkOfAllStreams) {
+  const auto other = device->create_stream();
+  std::atomic<int> done = 0;
+  stream->launch([&done] { ++done; });
+  other->launch([&done] { ++done; });
+  device->record_all(*event);
+  event->synchronize();
+  EXPECT_EQ(done, 2);
+}
+
 TEST_P(DeviceConformance, MeasuresTimeBetweenEvents) {
   const auto start = device->create_event();
   EXPECT_THROW(static_cast<void>(event->elapsed_ms(*start)), DeviceError);
@@ -211,13 +229,15 @@ TEST_P(DeviceConformance, CountsRegistrationsOfTheSameRange) {
 }
 
 TEST_P(DeviceConformance, RefusesRegistrationsThatOverlap) {
-  auto memory = pattern(kBytes, 7);
-  const HostRegistration middle(device, memory.data() + 1000, 1000);
-  EXPECT_THROW(device->register_host(memory.data(), 1001), DeviceError);
-  EXPECT_THROW(device->register_host(memory.data() + 1999, 10), DeviceError);
-  EXPECT_THROW(device->register_host(memory.data(), kBytes), DeviceError);
-  EXPECT_THROW(device->register_host(memory.data() + 1000, 500), DeviceError);
-  const HostRegistration before(device, memory.data(), 1000), after(device, memory.data() + 2000, 10);
+  constexpr std::size_t kPage = 4096;
+  auto memory = pattern(4 * kPage, 7);
+  std::byte* pages = memory.data() + (kPage - reinterpret_cast<std::uintptr_t>(memory.data()) % kPage) % kPage;
+  const HostRegistration middle(device, pages + kPage, kPage);
+  EXPECT_THROW(device->register_host(pages, kPage + 1), DeviceError);
+  EXPECT_THROW(device->register_host(pages + 2 * kPage - 1, 10), DeviceError);
+  EXPECT_THROW(device->register_host(pages, 3 * kPage), DeviceError);
+  EXPECT_THROW(device->register_host(pages + kPage, 500), DeviceError);
+  const HostRegistration before(device, pages, kPage), after(device, pages + 2 * kPage, 10);
 }
 
 TEST_P(DeviceConformance, RefusesToRegisterNothing) {

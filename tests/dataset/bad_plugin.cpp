@@ -14,6 +14,6 @@
 
 extern "C" INFEED_API const infeed_plugin* PLUGIN_ENTRY() {
   static const infeed_plugin table = {
-      sizeof(infeed_plugin), PLUGIN_MAGIC, PLUGIN_MAJOR, 7, "bad", "1", 0, nullptr, 0, nullptr};
+      sizeof(infeed_plugin), PLUGIN_MAGIC, PLUGIN_MAJOR, 7, "bad", "1", 0, nullptr, 0, nullptr, 0, nullptr};
   return &table;
 }

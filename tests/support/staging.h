@@ -59,6 +59,7 @@ class CountingDevice final : public Device {
   }
   [[nodiscard]] std::unique_ptr<DeviceStream> create_stream() override { return device_.create_stream(); }
   [[nodiscard]] std::unique_ptr<DeviceEvent> create_event() override { return device_.create_event(); }
+  void record_all(DeviceEvent& event) override { device_.record_all(event); }
   void synchronize() override { device_.synchronize(); }
 
  private:

@@ -1,6 +1,7 @@
 #pragma once
 /// An accelerator as the engine sees it: memory, page-locking, streams, events, asynchronous copies.
-/// HostDevice is the CPU, SimulatedDevice a model of an accelerator; CUDA comes as a plugin behind the same interface.
+/// HostDevice is the CPU, SimulatedDevice a model of an accelerator; open_device() (infeed/device/open.h) also opens those
+/// of plugins, as "cuda:0".
 
 #include <cstddef>
 #include <cstdint>
@@ -57,6 +58,8 @@ class INFEED_API DeviceStream {
   /// nor touch the destination before. From or to host memory that is not registered the copy is slow and
   /// synchronous: it returns when all work queued before it, and the copy, are done (and throws its failure at once).
   virtual void copy_async(void* dst, const void* src, std::size_t bytes, CopyDirection direction) = 0;
+  /// Queues a fill of device memory: each of `bytes` becomes `value`.
+  virtual void fill_async(void* dst, std::uint8_t value, std::size_t bytes) = 0;
   /// Puts the mark of `event` behind all work queued so far.
   virtual void record(DeviceEvent& event) = 0;
   /// Later work of this stream starts only when the mark that `event` has now is passed. Does not block the caller.
@@ -96,7 +99,8 @@ class INFEED_API Device {
   /// Page-locks [ptr, ptr + bytes), so that copies need no staging and do not block. Commits the range and costs time
   /// (CUDA: about 0.1 ms/MiB): for memory that lives long, and only for the prefix that is used.
   /// The same range again is counted, and needs as many unregister_host(); a range that overlaps another is a
-  /// DeviceError that names both. A copy profits only if one registration holds all of its host range.
+  /// DeviceError that names both, and one that shares a page with another may be. A copy profits only if one
+  /// registration holds all of its host range.
   virtual void register_host(void* ptr, std::size_t bytes) = 0;
   /// Undoes one register_host() of the range that starts at `ptr`, after copies that use it. DeviceError if unknown.
   virtual void unregister_host(void* ptr) = 0;
@@ -104,10 +108,20 @@ class INFEED_API Device {
   [[nodiscard]] virtual bool is_registered(const void* ptr, std::size_t bytes) const = 0;
 
   [[nodiscard]] virtual std::unique_ptr<DeviceStream> create_stream() = 0;
+  /// The driver's own stream (CUDA: a cudaStream_t; null is the default stream), for work that others queue there.
+  /// Borrowed: it must outlive what is returned, which leaves it as it is. Throws DeviceError where there are none.
+  [[nodiscard]] virtual std::unique_ptr<DeviceStream> borrow_stream(void* native_handle);
   [[nodiscard]] virtual std::unique_ptr<DeviceEvent> create_event() = 0;
+  /// Puts the mark of `event` behind all work queued so far in all streams of this device, whoever made them: a
+  /// framework's, and side streams that nobody told of, too.
+  virtual void record_all(DeviceEvent& event) = 0;
   /// Waits for all work queued so far in all streams. A stream's failure stays with the stream; throws DeviceError
   /// where the device itself is lost.
   virtual void synchronize() = 0;
+
+  /// Names what this thread does until pop_range(), for the vendor's profiler (CUDA: NVTX). Nothing where there is none.
+  virtual void push_range(const char* name) noexcept;
+  virtual void pop_range() noexcept;
 };
 
 /// Owner of device memory. Moves, does not copy.

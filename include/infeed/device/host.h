@@ -36,6 +36,7 @@ class INFEED_API HostDevice final : public Device {
 
   [[nodiscard]] std::unique_ptr<DeviceStream> create_stream() override;
   [[nodiscard]] std::unique_ptr<DeviceEvent> create_event() override;
+  void record_all(DeviceEvent& event) override;
   void synchronize() override {}  // each call has done its work when it returns
 
  private:

@@ -83,6 +83,7 @@ class INFEED_API SimulatedDevice final : public Device {
 
   [[nodiscard]] std::unique_ptr<DeviceStream> create_stream() override;
   [[nodiscard]] std::unique_ptr<DeviceEvent> create_event() override;
+  void record_all(DeviceEvent& event) override;
   void synchronize() override;
 
   /// Queues work for the compute engine: a training step's stand-in. `stream` must be this device's.

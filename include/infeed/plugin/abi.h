@@ -9,7 +9,7 @@
  * error_bytes and zero-terminated, to `error`. Threads: read, prefetch and describe of one dataset are called from many
  * threads at once; create, destroy and worker inits are not.
  *
- * C++ authors: dataset_plugin.h makes the table from a Dataset. */
+ * C++ authors: dataset_plugin.h makes the table from a Dataset. Devices: device_abi.h. */
 
 #include <stdint.h>
 
@@ -19,14 +19,16 @@ extern "C" {
 
 #define INFEED_PLUGIN_MAGIC UINT32_C(0x31504649) /* "IFP1" */
 #define INFEED_ABI_MAJOR 1
-#define INFEED_ABI_MINOR 0
+#define INFEED_ABI_MINOR 1 /* 1: devices */
 #define INFEED_MAX_DIMS 8
 
 enum {
   INFEED_OK = 0,
   INFEED_ERROR_DATA = 1,   /* this sample cannot be read; others can */
   INFEED_ERROR_CONFIG = 2, /* parameters or shapes that cannot work */
-  INFEED_ERROR_MEMORY = 3
+  INFEED_ERROR_MEMORY = 3,
+  INFEED_ERROR_DEVICE = 4,     /* this call failed; others may work */
+  INFEED_ERROR_DEVICE_LOST = 5 /* every further call on the device fails, until the process ends */
 };
 
 /* One field of a row. dtype: the numbers of infeed/base/dtype.h. C-contiguous. */
@@ -82,6 +84,8 @@ typedef struct infeed_worker_init_api {
   int (*run)(int32_t worker_id, int32_t num_workers, uint64_t seed, char* error, uint64_t error_bytes);
 } infeed_worker_init_api;
 
+struct infeed_device_api; /* infeed/plugin/device_abi.h */
+
 typedef struct infeed_plugin {
   uint64_t struct_size;
   uint32_t magic;     /* INFEED_PLUGIN_MAGIC */
@@ -93,6 +97,9 @@ typedef struct infeed_plugin {
   const infeed_dataset_api* const* datasets;
   uint64_t num_worker_inits;
   const infeed_worker_init_api* const* worker_inits;
+  /* since 1.1 */
+  uint64_t num_devices;
+  const struct infeed_device_api* const* devices;
 } infeed_plugin;
 
 /* The entry symbol, of this type. */
