@@ -30,9 +30,9 @@ find_package_handle_standard_args(CudaRuntime
   REQUIRED_VARS CudaRuntime_LIBRARY CudaRuntime_INCLUDE_DIR CudaRuntime_HOST_DEFINES VERSION_VAR CudaRuntime_VERSION)
 
 if(CudaRuntime_FOUND AND NOT TARGET CudaRuntime::cudart)
-  add_library(CudaRuntime::headers INTERFACE IMPORTED)
+  add_library(CudaRuntime::headers INTERFACE IMPORTED GLOBAL)
   target_include_directories(CudaRuntime::headers SYSTEM INTERFACE ${CudaRuntime_INCLUDE_DIR})
-  add_library(CudaRuntime::cudart UNKNOWN IMPORTED)
+  add_library(CudaRuntime::cudart UNKNOWN IMPORTED GLOBAL)
   set_target_properties(CudaRuntime::cudart PROPERTIES IMPORTED_LOCATION ${CudaRuntime_LIBRARY})
   target_link_libraries(CudaRuntime::cudart INTERFACE CudaRuntime::headers)
 endif()
