@@ -98,7 +98,8 @@ def verdict(row: dict[str, Any]) -> str:
     value, must = row["value"], row["must"]
     if value is None or must is None:
         return ""
-    return "aim" if value >= row["aim"] else "ok" if value >= must else "MISSED"
+    sign = 1 if row["better"] == "higher" else -1
+    return "aim" if sign * (value - row["aim"]) >= 0 else "ok" if sign * (value - must) >= 0 else "MISSED"
 
 
 def merge(path: Path, rows: list[dict[str, Any]]) -> None:

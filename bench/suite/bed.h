@@ -36,7 +36,6 @@ void hand_over(const Bed& bed, Report& report);     // E6
 void native_rows(const Bed& bed, Report& report);   // E7
 void many_workers(const Bed& bed, Report& report);  // E8
 void start(const Bed& bed, Report& report);         // E9
-void train_step(const Bed& bed, Report& report);    // E10
 void samplers(const Bed& bed, Report& report);      // E11
 void slow_rows(const Bed& bed, Report& report);     // E12
 
@@ -48,5 +47,13 @@ void jpeg_lighter(const Bed& bed, Report& report);      // J5
 void jpeg_resize(const Bed& bed, Report& report);       // J6
 void jpeg_large(const Bed& bed, Report& report);        // J7
 void jpeg_progressive(const Bed& bed, Report& report);  // J8
+
+// Training, in t_training.cpp.
+void train_step(const Bed& bed, Report& report);         // E10
+void train_mlp(const Bed& bed, Report& report);          // T1
+void train_transformer(const Bed& bed, Report& report);  // T2
+void train_resnet(const Bed& bed, Report& report);       // T3
+void small_operations(const Bed& bed, Report& report);   // T4
+void train_memory(const Bed& bed, Report& report);       // T8
 
 }  // namespace bench

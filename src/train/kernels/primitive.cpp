@@ -58,7 +58,7 @@ dnnl::memory::desc Primitive::desc(int id) const {
   return memories_[static_cast<std::size_t>(found - arguments_.begin())].get_desc();
 }
 
-void Primitive::run(std::initializer_list<Value> values) {
+void Primitive::run(std::span<const Value> values) {
   for (const Value& value : values) {
     const auto found =
         std::find_if(arguments_.begin(), arguments_.end(), [&](const auto& a) { return a.arg == value.id; });

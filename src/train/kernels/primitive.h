@@ -6,6 +6,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -63,7 +64,8 @@ class Primitive {
       : Primitive(primitive, arguments, desc.scratchpad_desc()) {}
 
   /// Runs it on these addresses, one for each argument, in any order.
-  void run(std::initializer_list<Value> values);
+  void run(std::span<const Value> values);
+  void run(std::initializer_list<Value> values) { run(std::span(values.begin(), values.size())); }
   [[nodiscard]] dnnl::memory::desc desc(int id) const;
 
  private:
