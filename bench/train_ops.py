@@ -36,7 +36,9 @@ def seconds(run: Run) -> float:
     return time.perf_counter() - before
 
 
-def contest(question: Question, what: str, unit: str, scale: float, runs: list[Run], rounds: int) -> list[dict[str, Any]]:
+def contest(
+    question: Question, what: str, unit: str, scale: float, runs: list[Run], rounds: int
+) -> list[dict[str, Any]]:
     """Two lines: our time (seconds times `scale`), and the ratio to theirs."""
     for run in runs:
         run()

@@ -73,9 +73,10 @@ std::shared_ptr<nn::Module> make(Model model) {
       return std::make_shared<nn::Sequential>(nn::Linear(kPixels, kHidden), nn::ReLU(), nn::Linear(kHidden, kHidden),
                                               nn::ReLU(), nn::Linear(kHidden, kClasses));
     case Model::kResnet:
-      return std::make_shared<nn::Sequential>(
-          conv(3, 32, 3, 1, false), nn::BatchNorm2d(32), nn::ReLU(), nn::MaxPool2d(3, 2, 1), Block(32, 32, 1),
-          Block(32, 64, 2), Block(64, 128, 2), nn::AdaptiveAvgPool2d(1), nn::Flatten(), nn::Linear(128, kClasses));
+      return std::make_shared<nn::Sequential>(conv(3, 32, 3, 1, false), nn::BatchNorm2d(32), nn::ReLU(),
+                                              nn::MaxPool2d(3, {.stride = 2, .padding = 1}), Block(32, 32, 1),
+                                              Block(32, 64, 2), Block(64, 128, 2), nn::AdaptiveAvgPool2d(1),
+                                              nn::Flatten(), nn::Linear(128, kClasses));
     case Model::kCnn:
       return std::make_shared<nn::Sequential>(
           conv(3, 32, 3, 1, true), nn::BatchNorm2d(32), nn::ReLU(), nn::MaxPool2d(2), conv(32, 64, 3, 1, true),

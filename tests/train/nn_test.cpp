@@ -275,6 +275,22 @@ TEST(BatchNormTest, EvaluatesTheSameWithAndWithoutAGraph) {
   for (std::size_t i = 0; i < plain.size(); ++i) ASSERT_NEAR(recorded[i], plain[i], 1e-5);
 }
 
+TEST(BatchNormTest, TakesBfloat16WithStatisticsInFloat32) {
+  const Tensor x = spread_values({4, 3, 5, 5});
+  const auto run = [&](DType dtype) {
+    BatchNorm2d norm(3);
+    const Tensor leaf = x.to(dtype, true).set_requires_grad();
+    const Tensor y = norm.forward(leaf, Activation::kRelu);
+    sum(y * spread_values(x.shape(), 5)).backward();
+    return std::vector<Tensor>{y, leaf.grad(), norm.weight.grad(), norm.running_var};
+  };
+  const auto exact = run(DType::kFloat32);
+  const auto rounded = run(DType::kBFloat16);
+  EXPECT_EQ(rounded[0].dtype(), DType::kBFloat16);
+  for (std::size_t i = 0; i < exact.size(); ++i)
+    EXPECT_TRUE(allclose(rounded[i].to(DType::kFloat32), exact[i], 0.02, 0.02)) << i;
+}
+
 TEST(FunctionalTest, TakesBothMemoryFormats) {
   const Conv2d conv({.in_channels = 3, .out_channels = 5, .kernel_size = 3});
   const Tensor x = spread_values({2, 3, 20, 20});

@@ -88,7 +88,7 @@ Primitive make_backward(const Tensor& x, double eps, bool relu) {
 }
 
 Key key_of(const Tensor& x, double eps, int variant) {
-  return Key().add(x).add(std::bit_cast<std::int64_t>(eps)).add(variant);
+  return Key().add(x).add(static_cast<std::int64_t>(x.dtype())).add(std::bit_cast<std::int64_t>(eps)).add(variant);
 }
 
 Entry& forward_entry(const Tensor& x, double eps, bool training, bool relu) {
@@ -101,8 +101,7 @@ Entry& forward_entry(const Tensor& x, double eps, bool training, bool relu) {
 
 BatchNormResult batch_norm_train(const Tensor& x, const Tensor& scale, const Tensor& shift, double eps, bool relu) {
   Entry& entry = forward_entry(x, eps, true, relu);
-  const Shape channels = {x.size(1)};
-  BatchNormResult result{Tensor::empty_like(x), Tensor::empty(channels), Tensor::empty(channels), {}};
+  BatchNormResult result{Tensor::empty_like(x), Tensor::empty_like(scale), Tensor::empty_like(scale), {}};
   if (relu) result.relu_mask = Tensor::empty({entry.mask_bytes}, DType::kUInt8);
   entry.primitive.run({{DNNL_ARG_SRC, x.data_ptr()},
                        {DNNL_ARG_DST, result.y.data_ptr()},

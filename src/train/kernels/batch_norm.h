@@ -13,7 +13,7 @@ struct BatchNormResult {
   Tensor relu_mask;  ///< opaque; undefined unless `relu`
 };
 
-// x, y and gradients: float32 [N, C, H, W], channels last. scale, shift: [C].
+// x, y and their gradients: float32 or bfloat16 [N, C, H, W], channels last. scale, shift and statistics: float32 [C].
 [[nodiscard]] BatchNormResult batch_norm_train(const Tensor& x, const Tensor& scale, const Tensor& shift, double eps,
                                                bool relu);
 [[nodiscard]] Tensor batch_norm_eval(const Tensor& x, const Tensor& scale, const Tensor& shift, const Tensor& mean,

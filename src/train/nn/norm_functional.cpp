@@ -6,6 +6,7 @@
 #include "infeed/train/nn/functional.h"
 #include "train/autograd/replay.h"
 #include "train/kernels/batch_norm.h"
+#include "train/kernels/dnnl_api.h"
 #include "train/kernels/layer_norm.h"
 #include "train/tensor/check.h"
 
@@ -115,7 +116,8 @@ Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& run
   const bool relu = spec.activation == Activation::kRelu;
   const auto finished = [&](const Tensor& y) { return relu ? infeed::relu(y) : y; };
   const auto fits = [](const Tensor& t) { return t.defined() && t.dtype() == DType::kFloat32; };
-  const bool native = x.dtype() == DType::kFloat32 && fits(weight) && fits(bias) && !x.is_meta() && x.numel() != 0;
+  const bool known = x.dtype() == DType::kFloat32 || (x.dtype() == DType::kBFloat16 && kernels::has_bfloat16());
+  const bool native = known && fits(weight) && fits(bias) && !x.is_meta() && x.numel() != 0;
   if (!spec.training) {
     if (!native || x.ndim() != 4 || needs_graph({x, weight, bias}))
       return finished(batch_norm_eval(x, running_mean, running_var, weight, bias, spec.eps));
