@@ -22,31 +22,31 @@
 #include "loader/pace.h"
 #include "loader/recorder.h"
 #include "loader/settings.h"
+#include "loader/source.h"
 #include "worker/pool.h"
 
 namespace infeed {
 
 /// Threads: every public call but size(), stats() and reset_stats() takes mutex_, and next() holds it while it waits.
 /// stats() and reset_stats() take stats_mutex_; size() asks the feed and takes none.
-class Loader::Engine {
+class Loader::Engine final : public Loader::Source {
  public:
   Engine(const Dataset* dataset, const Stream* stream, LoaderOptions options);
-  ~Engine();
+  ~Engine() override;
 
-  std::optional<Batch> next();
-  void reset();
-  void set_epoch(std::uint64_t epoch);
-  [[nodiscard]] std::uint64_t epoch() const;
-  [[nodiscard]] std::optional<std::int64_t> size() const { return feed_->size(); }
-  [[nodiscard]] State state_dict() const;
-  void load_state_dict(const State& state);
-  void set_num_workers(int num_workers);
-  [[nodiscard]] int num_workers() const;
-  [[nodiscard]] LoaderStats stats() const;
-  void reset_stats();
-  void keep_memory_warm();
-  /// True once a batch of the running epoch was handed out (since it began or was loaded).
-  [[nodiscard]] bool started() const;
+  std::optional<Batch> next() override;
+  void reset() override;
+  void set_epoch(std::uint64_t epoch) override;
+  [[nodiscard]] std::uint64_t epoch() const override;
+  [[nodiscard]] std::optional<std::int64_t> size() const override { return feed_->size(); }
+  [[nodiscard]] State state_dict() const override;
+  void load_state_dict(const State& state) override;
+  void set_num_workers(int num_workers) override;
+  [[nodiscard]] int num_workers() const override;
+  [[nodiscard]] LoaderStats stats() const override;
+  void reset_stats() override;
+  void keep_memory_warm() override;
+  [[nodiscard]] bool started() const override;
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -32,6 +32,18 @@ bool Registrations::lock(std::byte* begin, std::size_t bytes) {
   return !refused_ && lies_in_arena(first, end) && lock_anew(first, end);
 }
 
+bool Registrations::lock(const Batch& host) {
+  std::byte* begin = nullptr;
+  std::byte* end = nullptr;
+  for (const NamedArray& field : host.arrays()) {
+    const std::size_t nbytes = field.array.nbytes();
+    if (nbytes == 0) continue;
+    begin = begin ? std::min(begin, field.array.data) : field.array.data;
+    end = std::max(end, field.array.data + nbytes);
+  }
+  return begin != nullptr && lock(begin, static_cast<std::size_t>(end - begin));
+}
+
 // Ranges that overlap belong to the same extent, which no copy uses now: they become one.
 bool Registrations::lock_anew(std::byte* begin, std::byte* end) {
   auto at = ranges_.upper_bound(begin);

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 
+#include "infeed/batch/batch.h"
 #include "infeed/device/device.h"
 
 namespace infeed {
@@ -22,6 +23,8 @@ class Registrations {
   /// Sees to it that the pages of [begin, begin + bytes) are locked; no copy may use them yet. False where that cannot
   /// be: the copy is a plain one then. A device that refuses is warned of once and not asked again.
   bool lock(std::byte* begin, std::size_t bytes);
+  /// The same for all arrays of a batch: they lie in one piece of memory, with small gaps. False too if it has no bytes.
+  bool lock(const Batch& host);
   /// Unlocks all. No copy may use them any more.
   void clear() noexcept;
 

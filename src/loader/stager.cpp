@@ -28,6 +28,8 @@ void check_options(const Device* device, const StagerOptions& options) {
 
 Stager::Stager(Loader& loader, std::shared_ptr<Device> device, StagerOptions options) {
   check_options(device.get(), options);
+  if (loader.stager() != nullptr)
+    throw ConfigError("the loader's batches are on a device already (LoaderOptions::device); use them as they come.");
   if (options.register_memory) loader.keep_memory_warm();
   line_ = std::make_shared<Line>(loader, std::move(device), options);
 }

@@ -124,7 +124,6 @@ class Stager::Line : public std::enable_shared_from_this<Line> {
   [[nodiscard]] std::unique_ptr<Slot> take_free_slot();
   void fit(Slot& slot, std::size_t bytes);
   std::size_t free_idle_slots(std::size_t keep) noexcept;
-  void lock_pages(const Batch& host);
   void run_short(const std::string& why);
   void fail(const Batch& batch, const std::string& why);
   void finish() noexcept;

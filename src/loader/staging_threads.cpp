@@ -115,7 +115,7 @@ bool Stager::Line::stage(Outcome& drawn) {
   }
   const auto lease = std::make_shared<Lease>(shared_from_this(), std::move(slot), Batch());
   try {
-    lock_pages(*drawn.batch);
+    if (options_.register_memory) static_cast<void>(registrations_.lock(*drawn.batch));
     queue_copies(drawn, lease);
   } catch (const std::exception& error) {
     try {
@@ -217,20 +217,6 @@ std::size_t Stager::Line::free_idle_slots(std::size_t keep) noexcept {
     }
   }
   return idle.size();
-}
-
-// The arrays of a batch lie in one piece of memory, with small gaps.
-void Stager::Line::lock_pages(const Batch& host) {
-  std::byte* begin = nullptr;
-  std::byte* end = nullptr;
-  for (const NamedArray& field : host.arrays()) {
-    const std::size_t nbytes = field.array.nbytes();
-    if (nbytes == 0) continue;
-    begin = begin ? std::min(begin, field.array.data) : field.array.data;
-    end = std::max(end, field.array.data + nbytes);
-  }
-  if (begin && options_.register_memory)
-    static_cast<void>(registrations_.lock(begin, static_cast<std::size_t>(end - begin)));
 }
 
 // next() throws this if nothing comes free by itself.

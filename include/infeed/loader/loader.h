@@ -20,6 +20,8 @@
 
 namespace infeed {
 
+class Stager;
+
 /// Determinism: dataset, sampler, seed and epoch fix every byte of every batch; kind and number of workers do not
 /// matter.
 /// Threads: one at a time for next() and what changes the loader; stats() from any. A second thread that calls next()
@@ -41,7 +43,8 @@ class INFEED_API Loader {
 
   /// Next batch of this epoch; nullopt once at its end: the call after begins the next epoch.
   /// Throws DataError (a sample, by on_error), WorkerError, TimeoutError, MemoryError (memory_limit), IndexError (the
-  /// sampler).
+  /// sampler), DeviceError (options.device). With a device its arrays are ready for what is queued in the compute stream
+  /// after this.
   [[nodiscard]] std::optional<Batch> next();
 
   /// Drops the rest of this epoch; next() begins the following one. No-op between epochs.
@@ -69,6 +72,8 @@ class INFEED_API Loader {
 
   [[nodiscard]] LoaderStats stats() const;
   void reset_stats();
+  /// What brings batches to options.device: its stream and its own stats(). Null where batches stay on the host.
+  [[nodiscard]] Stager* stager() const noexcept;
 
   /// One epoch as a range: for (Batch& batch : loader) ...; a new begin() in mid-epoch resets.
   class Iterator;
@@ -76,8 +81,11 @@ class INFEED_API Loader {
   [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
 
  private:
+  friend class PinnedSource;
+  friend class StagedSource;
+  class Source;
   class Engine;
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Source> source_;
 };
 
 /// Input iterator over the rest of an epoch.

@@ -13,6 +13,8 @@
 
 namespace infeed {
 
+class DeviceStream;
+
 /// Who fills the batches.
 enum class WorkerKind : std::uint8_t {
   kAuto,    ///< kInline for num_workers == 0, else kThread
@@ -103,6 +105,20 @@ struct LoaderOptions {
   std::vector<int> cpu_affinity = {};
   /// Path of infeed-worker. Default empty: $INFEED_WORKER, then beside libinfeed.so.
   std::string worker_executable = {};
+
+  /// Where the batches go: "cuda:0", "simulated:0" (infeed/device/open.h). Default empty: the host's memory. Opened after
+  /// the workers have started.
+  std::string device = {};
+  /// Batches copied to the device, or being copied, ahead of next(), by a stream and two threads of its own. Default 2;
+  /// each costs one batch of device memory, and of the host's while it is copied (StagerOptions has the rules). 0: batches
+  /// stay in host memory, page-locked, for trainers that copy them: memory is written again only when all that was queued
+  /// on the device, in any stream, by the next() after the batch was dropped, is done.
+  int prefetch_to_device = 2;
+  /// prefetch_to_device = 0, on "cuda:0" if no device is named. Default false.
+  bool pin_memory = false;
+  /// The stream in which batches are used (Device::borrow_stream makes one of a cudaStream_t); borrowed. Default null:
+  /// CUDA's default stream; on other devices stager()->compute_stream().
+  DeviceStream* compute_stream = nullptr;
 
   /// Bytes that batches in flight and held by the user may take together. Default 0: what the machine allows; what is
   /// in flight counts as a whole, touched or not.

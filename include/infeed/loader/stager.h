@@ -81,6 +81,8 @@ class INFEED_API StagedBatch {
   [[nodiscard]] std::uint64_t number() const noexcept { return batch_.number(); }
   /// Keeps the memory alive: hand a copy to whatever outlives the batch (a Tensor, a DLPack capsule).
   [[nodiscard]] const std::shared_ptr<void>& owner() const noexcept { return batch_.owner(); }
+  /// The same as a plain Batch, whose rules for memory are these here.
+  [[nodiscard]] Batch take() && { return std::move(batch_); }
   /// Gives the hold on the memory up; the arrays are gone.
   void release() noexcept { batch_.release(); }
 
