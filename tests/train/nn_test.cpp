@@ -245,6 +245,17 @@ TEST_F(AttentionTest, DoesNotSeePaddedKeys) {
   expect_near(y, first.forward(x, seen, seen));
 }
 
+TEST(RecurrentTest, GoesOnFromItsState) {
+  LSTM lstm({.input_size = 3, .hidden_size = 4, .num_layers = 2, .batch_first = true});
+  const Tensor x = spread_values({2, 6, 3});
+  const RecurrentResult whole = lstm.forward(x, {});
+  const RecurrentResult first = lstm.forward(x.narrow(1, 0, 2), {});
+  const RecurrentResult rest = lstm.forward(x.narrow(1, 2, 4), first.state);
+  EXPECT_TRUE(allclose(cat({first.output, rest.output}, 1), whole.output));
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_TRUE(allclose(rest.state[i], whole.state[i]));
+  EXPECT_TRUE(allclose(lstm(x.select(0, 1)), whole.output.select(0, 1)));
+}
+
 TEST(TransformerTest, BeginsWithEqualLayers) {
   TransformerEncoder encoder({.d_model = 8, .nhead = 2, .dim_feedforward = 16, .dropout = 0.0}, 2, true);
   EXPECT_TRUE(equal(encoder.layers->operator[](0).linear1->weight, encoder.layers->operator[](1).linear1->weight));

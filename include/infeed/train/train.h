@@ -16,6 +16,7 @@
 #include "infeed/train/nn/linear.h"
 #include "infeed/train/nn/norm.h"
 #include "infeed/train/nn/pooling.h"
+#include "infeed/train/nn/recurrent.h"
 #include "infeed/train/optim/adagrad.h"
 #include "infeed/train/optim/adam.h"
 #include "infeed/train/optim/rmsprop.h"
