@@ -7,13 +7,15 @@
 #include <cstdint>
 #include <span>
 
+#include "infeed/base/export.h"
+
 namespace infeed {
 
 /// As many bytes as there are. Fewer: the file ends there (errno is 0), or errno says why no more can be read.
-[[nodiscard]] std::size_t read_some(int fd, std::span<std::byte> bytes, std::uint64_t offset) noexcept;
+[[nodiscard]] INFEED_API std::size_t read_some(int fd, std::span<std::byte> bytes, std::uint64_t offset) noexcept;
 
 /// All bytes, or false with errno: no short write is left to the caller. Never raises SIGXFSZ.
-[[nodiscard]] bool write_all(int fd, std::span<const std::byte> bytes, std::uint64_t offset) noexcept;
+[[nodiscard]] INFEED_API bool write_all(int fd, std::span<const std::byte> bytes, std::uint64_t offset) noexcept;
 
 /// When the file was last written, in ns since 1970.
 [[nodiscard]] inline std::int64_t mtime_ns_of(const struct stat& status) noexcept {

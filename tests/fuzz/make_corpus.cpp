@@ -154,6 +154,28 @@ void make_states(const Corpus& corpus) {
              R"({"a":-1,"b":18446744073709551615,"c":1.5e-3,"d":[1,2],"e":{"f":[{}]},"g":"\u00e9","h":null,"i":true})");
 }
 
+// Length, header, and as many bytes of tensors.
+void make_tensor_file(const Corpus& corpus, const std::string& name, const std::string& header, std::size_t bytes) {
+  const std::uint64_t size = header.size();
+  std::string file(reinterpret_cast<const char*>(&size), sizeof size);
+  corpus.add(name, file.append(header).append(bytes, '\0'));
+}
+
+void make_tensor_files(const Corpus& corpus) {
+  make_tensor_file(corpus, "one", R"({"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8);
+  make_tensor_file(corpus, "two_metadata",
+                   R"({"__metadata__":{"a":"b"},"x":{"dtype":"F64","shape":[1,1],"data_offsets":[0,8]},)"
+                   R"("y":{"dtype":"BOOL","shape":[3],"data_offsets":[8,11]}}   )",
+                   11);
+  make_tensor_file(corpus, "zero_size",
+                   R"({"e":{"dtype":"I64","shape":[0,3],"data_offsets":[0,0]},)"
+                   R"("s":{"dtype":"BF16","shape":[],"data_offsets":[0,2]}})",
+                   2);
+  make_tensor_file(corpus, "empty", "{}", 0);
+  make_tensor_file(corpus, "gap", R"({"x":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})", 3);
+  make_tensor_file(corpus, "deep", R"({"x":{"shape":[[[[1]]]]}})", 0);
+}
+
 // index_fuzz.cpp takes the first byte as its choice, and makes magic, size and checksum of a record itself.
 void make_indexes(const Corpus& corpus) {
   std::vector<IndexRecord> records(2);
@@ -197,6 +219,7 @@ int main(int argc, char** argv) try {
   make_batches(Corpus(folder / "batch_reader"));
   make_states(Corpus(folder / "state"));
   make_indexes(Corpus(folder / "index"));
+  make_tensor_files(Corpus(folder / "safetensors"));
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());

@@ -196,30 +196,34 @@ def test_a_failed_save_leaves_the_old_checkpoint(tmp_path):
     assert os.listdir(tmp_path) == ["last"]
 
 
-@pytest.mark.parametrize("step", range(6))
-def test_a_crash_at_any_rename_leaves_a_whole_checkpoint(tmp_path, step, monkeypatch):
-    train.save_checkpoint(tmp_path / "last", **parts(1.0))
-    from infeed.train import checkpoint
+def test_the_latest_whole_checkpoint_is_found(tmp_path):
+    assert train.latest_checkpoint(tmp_path / "missing") is None
+    for step in (9, 10, 11):
+        train.save_checkpoint(tmp_path / f"step-{step}", **parts(step))
+    os.truncate(tmp_path / "step-11" / "model.safetensors", 10)
+    assert train.latest_checkpoint(tmp_path) == tmp_path / "step-10"
 
-    calls = {"count": 0}
 
-    def dying(name, original):
-        def run(*args, **kwargs):
-            if calls["count"] == step:
-                raise KeyboardInterrupt(name)
-            calls["count"] += 1
-            return original(*args, **kwargs)
+def test_a_folder_of_another_kind_is_left_alone(tmp_path):
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "one.jpg").write_bytes(b"precious")
+    with pytest.raises(ValueError, match="is no checkpoint"):
+        train.save_checkpoint(tmp_path / "photos", **parts())
+    assert os.listdir(tmp_path / "photos") == ["one.jpg"]
 
-        return run
 
-    with monkeypatch.context() as patch:
-        patch.setattr(checkpoint.Path, "rename", dying("rename", checkpoint.Path.rename))
-        patch.setattr(checkpoint, "_sync", dying("sync", checkpoint._sync))
-        try:
-            train.save_checkpoint(tmp_path / "last", **parts(2.0))
-        except KeyboardInterrupt:
-            pass
-    assert train.load_checkpoint(tmp_path / "last")["model"]["w"][0].item() in (1.0, 2.0)
+@pytest.mark.parametrize("target", ["/dev/full", "missing/x", "."])
+def test_a_failed_save_raises_what_open_would(tmp_path, target, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OSError) as caught:
+        save({"x": train.zeros(10)}, target)
+    assert caught.value.filename == target and not os.listdir(tmp_path)
+
+
+def test_an_unbuffered_file_is_written_whole(tmp_path):
+    with open(tmp_path / "x", "wb", buffering=0) as file:
+        save({"x": train.arange(1000)}, file)
+    assert train.equal(load(tmp_path / "x")["x"], train.arange(1000))
 
 
 def test_a_missing_checkpoint_is_named(tmp_path):

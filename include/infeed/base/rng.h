@@ -49,6 +49,9 @@ class INFEED_API TorchGenerator {
   void manual_seed(std::uint64_t seed);
   [[nodiscard]] std::uint64_t initial_seed() const noexcept { return seed_; }
 
+  /// False for bytes of something else that were copied here.
+  [[nodiscard]] bool is_sound() const noexcept { return next_ >= 0 && next_ <= static_cast<int>(state_.size()); }
+
   std::uint32_t random() noexcept;    ///< next 32 bits
   std::uint64_t random64() noexcept;  ///< next 64 bits: first draw is the high half, as CPUGeneratorImpl
   double uniform_double() noexcept;   ///< uniform [0, 1) as torch draws doubles (53 bits)

@@ -22,5 +22,7 @@
 #include "infeed/train/optim/rmsprop.h"
 #include "infeed/train/optim/sgd.h"
 #include "infeed/train/parallel.h"
+#include "infeed/train/saving/checkpoint.h"
+#include "infeed/train/saving/safetensors.h"
 #include "infeed/train/tensor/random.h"
 #include "infeed/train/tensor/tensor.h"

@@ -33,6 +33,7 @@ from infeed.train.amp import autocast as autocast
 from infeed.train.amp import get_autocast_dtype as get_autocast_dtype
 from infeed.train.amp import is_autocast_available as is_autocast_available
 from infeed.train.amp import is_autocast_enabled as is_autocast_enabled
+from infeed.train.checkpoint import latest_checkpoint as latest_checkpoint
 from infeed.train.checkpoint import load_checkpoint as load_checkpoint
 from infeed.train.checkpoint import save_checkpoint as save_checkpoint
 from infeed.train.serialization import load as load

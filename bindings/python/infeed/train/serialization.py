@@ -30,6 +30,7 @@ from infeed.train.nn.parameter import Parameter
 from infeed.train.nn.state import StateDict
 
 TREE = "infeed.tree"
+STATE = "infeed.state"  # JSON beside tensors, as the C++ library writes it
 FileLike = str | os.PathLike[str] | BinaryIO
 MapLocation = str | device | dict[str, str] | Callable[[Tensor, str], Tensor] | None
 
@@ -173,16 +174,39 @@ def _is_plain(obj: Any) -> bool:
     return len(set(places)) == len(places) and not any(tensor.is_meta for tensor in obj.values())
 
 
-def save(obj: Any, f: FileLike) -> None:
-    """Writes nested dicts, lists, tuples, numbers, texts and tensors; other objects are pickled inside."""
-    if isinstance(f, (str, os.PathLike)):
-        with open(f, "wb") as file:
-            return save(obj, file)
+def pack(obj: Any) -> safetensors.Contents:
+    """The tensors and the metadata of a file that holds `obj`."""
     if _is_plain(obj):
-        return safetensors.write(f, obj)
+        return dict(obj), {}
     writer = _Writer()
     tree = json.dumps(writer.node(obj), separators=(",", ":"))
-    safetensors.write(f, writer.tensors, {TREE: tree})
+    return writer.tensors, {TREE: tree}
+
+
+def unpack(contents: safetensors.Contents, map_location: MapLocation = None, weights_only: bool = True) -> Any:
+    """What pack() packed, or a dict of another writer's tensors."""
+    tensors, metadata = contents
+    moved = {name: _placed(tensor, map_location) for name, tensor in tensors.items()}
+    try:
+        if TREE in metadata:
+            return _Reader(moved, weights_only).value(json.loads(metadata[TREE]))
+        if STATE in metadata:
+            state = json.loads(metadata[STATE])
+            return {"tensors": moved, "state": state} if moved else state
+        return OrderedDict(moved)
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise safetensors.SafetensorError(f"the tree of the file is damaged: {type(error).__name__}: {error}") from None
+
+
+def save(obj: Any, f: FileLike) -> None:
+    """Writes nested dicts, lists, tuples, numbers, texts and tensors; other objects are pickled inside.
+
+    A path appears whole or not at all, and is on the disk when this returns.
+    """
+    if isinstance(f, (str, os.PathLike)):
+        safetensors.save_path(f, *pack(obj))
+    else:
+        safetensors.write(f, *pack(obj))
 
 
 def load(f: FileLike, map_location: MapLocation = None, *, weights_only: bool = True, mmap: bool | None = None) -> Any:
@@ -191,20 +215,10 @@ def load(f: FileLike, map_location: MapLocation = None, *, weights_only: bool = 
     Changes of the tensors are never written to the file.
     """
     if isinstance(f, (str, os.PathLike)):
-        if mmap is False:
-            with open(f, "rb") as file:
-                tensors, metadata = safetensors.load_bytes(bytearray(file.read()))
-        else:
-            tensors, metadata = safetensors.load_path(f)
+        contents = safetensors.load_path(f, mmap is not False)
     else:
-        tensors, metadata = safetensors.load_bytes(bytearray(f.read()))
-    moved = {name: _placed(tensor, map_location) for name, tensor in tensors.items()}
-    if TREE not in metadata:
-        return OrderedDict(moved)
-    try:
-        return _Reader(moved, weights_only).value(json.loads(metadata[TREE]))
-    except (KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise safetensors.SafetensorError(f"the tree of the file is damaged: {type(error).__name__}: {error}") from None
+        contents = safetensors.load_bytes(bytearray(f.read()))
+    return unpack(contents, map_location, weights_only)
 
 
 def _placed(tensor: Tensor, where: MapLocation) -> Tensor:

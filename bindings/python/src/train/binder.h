@@ -115,5 +115,6 @@ void bind_function(const Binder& to);
 void bind_nn(const Binder& to);
 void bind_optim(const Binder& to);
 void bind_autocast(nb::module_& module);
+void bind_saving(nb::module_& module);
 
 }  // namespace infeed::python

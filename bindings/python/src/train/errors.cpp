@@ -2,7 +2,10 @@
 
 #include "../errors.h"
 
+#include <cerrno>
+
 #include "binder.h"
+#include "infeed/train/saving/error.h"
 #include "infeed/train/tensor/error.h"
 
 namespace infeed::python {
@@ -19,6 +22,9 @@ void translate(const std::exception_ptr& thrown, void* /*payload*/) {
     PyErr_SetString(PyExc_ValueError, error.what());
   } catch (const NotImplementedError& error) {
     PyErr_SetString(PyExc_NotImplementedError, error.what());
+  } catch (const FileError& error) {
+    errno = error.code();  // chooses FileNotFoundError, PermissionError, ...
+    PyErr_SetFromErrnoWithFilename(PyExc_OSError, error.path().c_str());
   }
 }
 

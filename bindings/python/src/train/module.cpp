@@ -34,4 +34,5 @@ NB_MODULE(_train, module) {
   bind_function(to);
   bind_nn(to);
   bind_optim(to);
+  bind_saving(module);
 }

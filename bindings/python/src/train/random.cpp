@@ -2,9 +2,6 @@
 
 #include "infeed/train/tensor/random.h"
 
-#include <cstring>
-#include <type_traits>
-
 #include "binder.h"
 #include "infeed/train/autograd/creation.h"
 
@@ -57,25 +54,6 @@ void bind_in_place(nb::class_<TensorObject>& cls) {
           nb::kw_only(), "generator"_a = nb::none());
 }
 
-// Opaque bytes, for this version of the library: they resume a run.
-static_assert(std::is_trivially_copyable_v<Generator>);
-
-Tensor state_of(const Generator& generator) {
-  Tensor bytes =
-      Tensor::empty({static_cast<std::int64_t>(sizeof(Generator))}, TensorOptions(DType::kUInt8, DeviceId{}));
-  std::memcpy(bytes.data_ptr(), &generator, sizeof(Generator));
-  return bytes;
-}
-
-void set_state(Generator& generator, const Tensor& bytes) {
-  if (bytes.dtype() != DType::kUInt8)
-    throw TypeError("expected a torch.ByteTensor, but got " + std::string(legacy_name(bytes.dtype())));
-  if (bytes.numel() != static_cast<std::int64_t>(sizeof(Generator)))
-    throw RuntimeError("the random state has " + std::to_string(bytes.numel()) + " bytes and needs " +
-                       std::to_string(sizeof(Generator)) + "; it is of another version");
-  std::memcpy(static_cast<void*>(&generator), bytes.contiguous().data_ptr(), sizeof(Generator));
-}
-
 void bind_generator(nb::module_& module) {
   nb::class_<Generator>(module, "Generator", "A stream of random numbers: PyTorch's CPU generator.")
       .def(
@@ -89,17 +67,17 @@ void bind_generator(nb::module_& module) {
           },
           nb::rv_policy::reference)
       .def("initial_seed", &Generator::initial_seed)
-      .def("get_state", state_of)
+      .def("get_state", &Generator::get_state)
       .def(
           "set_state",
           [](Generator& self, const Tensor& state) -> Generator& {
-            set_state(self, state);
+            self.set_state(state);
             return self;
           },
           nb::rv_policy::reference);
-  module.def("get_rng_state", [] { return state_of(default_generator()); });
+  module.def("get_rng_state", [] { return default_generator().get_state(); });
   module.def(
-      "set_rng_state", [](const Tensor& state) { set_state(default_generator(), state); }, "new_state"_a);
+      "set_rng_state", [](const Tensor& state) { default_generator().set_state(state); }, "new_state"_a);
   module.attr("default_generator") = nb::cast(&default_generator(), nb::rv_policy::reference);
   module.def(
       "manual_seed",

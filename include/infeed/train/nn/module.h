@@ -10,16 +10,14 @@
 #include <vector>
 
 #include "infeed/base/export.h"
+#include "infeed/train/tensor/named_tensor.h"
 #include "infeed/train/tensor/tensor.h"
 
 namespace infeed::nn {
 
 class Module;
 
-struct NamedTensor {
-  std::string name;
-  Tensor tensor;
-};
+using infeed::NamedTensor;
 
 struct NamedModule {
   std::string name;

@@ -9,6 +9,8 @@
 
 namespace infeed {
 
+class Tensor;
+
 /// PyTorch's CPU generator with the normal numbers it keeps for later. Threads: one owner at a time.
 class INFEED_API Generator {
  public:
@@ -20,6 +22,11 @@ class INFEED_API Generator {
 
   /// Standard normal as short tensors draw it: every second one was made by the draw before.
   double normal();
+
+  /// Where it stands, as uint8 bytes for this version of the library: they resume a run.
+  [[nodiscard]] Tensor get_state() const;
+  /// Errors: TypeError for another dtype, RuntimeError for bytes that are no state.
+  void set_state(const Tensor& state);
 
  private:
   TorchGenerator engine_;
