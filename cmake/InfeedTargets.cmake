@@ -19,7 +19,9 @@ endif()
 find_program(MOLD_PROGRAM mold)
 
 add_library(infeed_settings INTERFACE)
-target_compile_options(infeed_settings INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wno-missing-field-initializers -fpch-preprocess)
+# Of the compiler for CUDA only its host compiler would know them.
+target_compile_options(infeed_settings INTERFACE
+  "$<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wpedantic;-Wconversion;-Wshadow;-Wno-missing-field-initializers;-fpch-preprocess>")
 target_include_directories(infeed_settings INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
 if(MOLD_PROGRAM)
   target_link_options(infeed_settings INTERFACE -fuse-ld=mold)

@@ -38,6 +38,7 @@ void many_workers(const Bed& bed, Report& report);  // E8
 void start(const Bed& bed, Report& report);         // E9
 void samplers(const Bed& bed, Report& report);      // E11
 void slow_rows(const Bed& bed, Report& report);     // E12
+void staging(const Bed& bed, Report& report);       // E13
 
 // JPEG: j02_paths.cpp, and by infeed-jpeg-bench jpeg/jNN_name.cpp.
 void jpeg_entropy(const Bed& bed, Report& report);      // J1

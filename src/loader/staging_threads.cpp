@@ -69,6 +69,7 @@ void Stager::Line::feed_one() {
 std::optional<Stager::Line::Outcome> Stager::Line::draw() {
   Outcome outcome;
   std::string shortage;
+  const DeviceRange range(*device_, "infeed: wait for a batch");
   try {
     outcome.batch = loader_.next();
   } catch (const MemoryError& error) {
@@ -114,6 +115,7 @@ bool Stager::Line::stage(Outcome& drawn) {
     return false;
   }
   const auto lease = std::make_shared<Lease>(shared_from_this(), std::move(slot), Batch());
+  const DeviceRange range(*device_, "infeed: page-lock and queue copies");
   try {
     if (options_.register_memory) static_cast<void>(registrations_.lock(*drawn.batch));
     queue_copies(drawn, lease);

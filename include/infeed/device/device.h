@@ -124,6 +124,18 @@ class INFEED_API Device {
   virtual void pop_range() noexcept;
 };
 
+/// Names what this thread does while it lives, for the vendor's profiler.
+class DeviceRange {
+ public:
+  DeviceRange(Device& device, const char* name) noexcept : device_(device) { device_.push_range(name); }
+  ~DeviceRange() { device_.pop_range(); }
+  DeviceRange(const DeviceRange&) = delete;
+  DeviceRange& operator=(const DeviceRange&) = delete;
+
+ private:
+  Device& device_;
+};
+
 /// Owner of device memory. Moves, does not copy.
 class INFEED_API DeviceBuffer {
  public:
