@@ -146,57 +146,5 @@ TEST(FusedTest, FindsWhatIsNotFinite) {
   EXPECT_FALSE(unscale(std::vector<Tensor>{fine, bad}, 0.5));
 }
 
-// An optimizer over two parameters of two groups, and what it does to them.
-template <class Algorithm>
-struct Resumed {
-  explicit Resumed(const decltype(Algorithm::Group::options)& options) : optimizer({{{a}, options}, {{b}, options}}) {}
-  void step() {
-    a.set_grad(a.detach() * 0.5);
-    b.set_grad(spread_values({3, 2}, 4));
-    optimizer.step();
-  }
-  Tensor a = Tensor::full({1}, 2.0).set_requires_grad();
-  Tensor b = Tensor::ones({3, 2}).set_requires_grad();
-  Algorithm optimizer;
-};
-
-template <class Algorithm, class Options>
-void expect_to_go_on(Options options) {
-  Resumed<Algorithm> whole(options);
-  whole.step();
-  whole.optimizer.param_groups()[1].options.lr = 0.03;
-  options.lr = 77.0;  // comes from the state
-  Resumed<Algorithm> rest(options);
-  rest.optimizer.load_state_dict(whole.optimizer.state_dict());
-  const NoGradGuard no_grad;
-  rest.a.copy_(whole.a);
-  rest.b.copy_(whole.b);
-  for (auto* each : {&whole, &rest}) each->step();
-  EXPECT_TRUE(equal(rest.a, whole.a));
-  EXPECT_TRUE(equal(rest.b, whole.b));
-}
-
-TEST(OptimizerStateTest, GoesOnAsIfNeverStopped) {
-  expect_to_go_on<SGD>(SGDOptions{.lr = 0.1, .momentum = 0.9, .nesterov = true});
-  expect_to_go_on<SGD>(SGDOptions{.lr = 0.1});
-  expect_to_go_on<Adam>(AdamOptions{.lr = 0.1, .amsgrad = true, .decoupled = true});
-  expect_to_go_on<Adagrad>(AdagradOptions{.lr = 0.1, .lr_decay = 0.1});
-  expect_to_go_on<RMSprop>(RMSpropOptions{.lr = 0.1, .momentum = 0.5, .centered = true});
-}
-
-TEST(OptimizerStateTest, RefusesWhatIsOfAnother) {
-  Resumed<Adam> adam({});
-  adam.step();
-  const StateDict good = adam.optimizer.state_dict();
-  EXPECT_THROW(Resumed<SGD>({}).optimizer.load_state_dict(good), StateError);
-  EXPECT_THROW(Adam({adam.a}).load_state_dict(good), StateError);
-  StateDict bad = good;
-  bad.tensors.back() = {"1.exp_avg", Tensor::zeros({5})};
-  EXPECT_THROW(adam.optimizer.load_state_dict(bad), StateError);
-  bad.tensors.back() = {"2.exp_avg", Tensor::zeros({1})};
-  EXPECT_THROW(adam.optimizer.load_state_dict(bad), StateError);
-  EXPECT_THROW(adam.optimizer.load_state_dict({}), StateError);
-}
-
 }  // namespace
 }  // namespace infeed::optim

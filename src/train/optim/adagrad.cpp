@@ -15,15 +15,6 @@ static void check_options(const AdagradOptions& o) {
 
 static constexpr std::string_view name_of(const AdagradOptions&) { return "Adagrad"; }
 
-static void each_option(AdagradOptions& o, auto&& f) {
-  f("lr", o.lr);
-  f("lr_decay", o.lr_decay);
-  f("weight_decay", o.weight_decay);
-  f("initial_accumulator_value", o.initial_accumulator_value);
-  f("eps", o.eps);
-  f("maximize", o.maximize);
-}
-
 template class GroupedOptimizer<AdagradOptions>;
 
 void Adagrad::step() {
@@ -38,11 +29,6 @@ void Adagrad::step() {
     }
     adagrad_step(rows, group.options);
   }
-}
-
-std::vector<Adagrad::Slot> Adagrad::slots(const Tensor& param) {
-  State& kept = state(param);
-  return {{"step", &kept.step}, {"sum", &kept.sum}};
 }
 
 }  // namespace infeed::optim

@@ -16,17 +16,6 @@ static void check_options(const AdamOptions& o) {
 
 static constexpr std::string_view name_of(const AdamOptions&) { return "Adam"; }
 
-static void each_option(AdamOptions& o, auto&& f) {
-  f("lr", o.lr);
-  f("beta1", o.beta1);
-  f("beta2", o.beta2);
-  f("eps", o.eps);
-  f("weight_decay", o.weight_decay);
-  f("amsgrad", o.amsgrad);
-  f("decoupled", o.decoupled);
-  f("maximize", o.maximize);
-}
-
 template class GroupedOptimizer<AdamOptions>;
 
 void Adam::step() {
@@ -47,14 +36,6 @@ void Adam::step() {
     }
     adam_step(rows, group.options);
   }
-}
-
-std::vector<Adam::Slot> Adam::slots(const Tensor& param) {
-  State& kept = state(param);
-  return {{"step", &kept.step},
-          {"exp_avg", &kept.exp_avg},
-          {"exp_avg_sq", &kept.exp_avg_sq},
-          {"max_exp_avg_sq", &kept.max_exp_avg_sq}};
 }
 
 }  // namespace infeed::optim

@@ -16,16 +16,6 @@ static void check_options(const RMSpropOptions& o) {
 
 static constexpr std::string_view name_of(const RMSpropOptions&) { return "RMSprop"; }
 
-static void each_option(RMSpropOptions& o, auto&& f) {
-  f("lr", o.lr);
-  f("alpha", o.alpha);
-  f("eps", o.eps);
-  f("weight_decay", o.weight_decay);
-  f("momentum", o.momentum);
-  f("centered", o.centered);
-  f("maximize", o.maximize);
-}
-
 template class GroupedOptimizer<RMSpropOptions>;
 
 void RMSprop::step() {
@@ -46,14 +36,6 @@ void RMSprop::step() {
     }
     rmsprop_step(rows, group.options);
   }
-}
-
-std::vector<RMSprop::Slot> RMSprop::slots(const Tensor& param) {
-  State& kept = state(param);
-  return {{"step", &kept.step},
-          {"square_avg", &kept.square_avg},
-          {"momentum_buffer", &kept.momentum_buffer},
-          {"grad_avg", &kept.grad_avg}};
 }
 
 }  // namespace infeed::optim

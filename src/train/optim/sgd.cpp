@@ -17,15 +17,6 @@ static void check_options(const SGDOptions& o) {
 
 static constexpr std::string_view name_of(const SGDOptions&) { return "SGD"; }
 
-static void each_option(SGDOptions& o, auto&& f) {
-  f("lr", o.lr);
-  f("momentum", o.momentum);
-  f("dampening", o.dampening);
-  f("weight_decay", o.weight_decay);
-  f("nesterov", o.nesterov);
-  f("maximize", o.maximize);
-}
-
 template class GroupedOptimizer<SGDOptions>;
 
 void SGD::step() {
@@ -44,7 +35,5 @@ void SGD::step() {
     sgd_step(rows, group.options);
   }
 }
-
-std::vector<SGD::Slot> SGD::slots(const Tensor& param) { return {{"momentum_buffer", &buffers_[param.id()]}}; }
 
 }  // namespace infeed::optim

@@ -34,9 +34,6 @@ class INFEED_API Adagrad final : public GroupedOptimizer<AdagradOptions> {
 
   [[nodiscard]] State& state(const Tensor& param) { return state_[param.id()]; }
 
- protected:
-  [[nodiscard]] std::vector<Slot> slots(const Tensor& param) override;
-
  private:
   std::unordered_map<const void*, State> state_;
 };

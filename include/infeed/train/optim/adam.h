@@ -45,9 +45,6 @@ class INFEED_API Adam final : public GroupedOptimizer<AdamOptions> {
   /// What is kept of a parameter; empty before its first step.
   [[nodiscard]] State& state(const Tensor& param) { return state_[param.id()]; }
 
- protected:
-  [[nodiscard]] std::vector<Slot> slots(const Tensor& param) override;
-
  private:
   std::unordered_map<const void*, State> state_;
 };

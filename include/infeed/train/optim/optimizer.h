@@ -1,12 +1,9 @@
 #pragma once
 /// What all optimizers share.
 
-#include <string_view>
-#include <variant>
 #include <vector>
 
 #include "infeed/base/export.h"
-#include "infeed/train/tensor/named_tensor.h"
 #include "infeed/train/tensor/tensor.h"
 
 namespace infeed::optim {
@@ -22,13 +19,6 @@ class INFEED_API Optimizer {
 
   /// Drops, or sets to 0, the grad of every parameter. Dropping saves a pass over memory.
   void zero_grad(bool set_to_none = true);
-
-  /// What it keeps of each parameter, as "<number>.<name>" ("0.exp_avg"; numbers count through all groups), and each
-  /// group's options: handles, so a later step changes them.
-  [[nodiscard]] virtual StateDict state_dict() = 0;
-  /// Copies values in, all or none. StateError unless they come from the same kind of optimizer over groups of the same
-  /// sizes and parameters of the same shapes.
-  virtual void load_state_dict(const StateDict& saved) = 0;
 
  protected:
   /// Every parameter of every group.
@@ -53,16 +43,7 @@ class INFEED_API GroupedOptimizer : public Optimizer {
   [[nodiscard]] std::vector<Group>& param_groups() noexcept { return groups_; }
   void add_param_group(Group group);
 
-  [[nodiscard]] StateDict state_dict() override;
-  void load_state_dict(const StateDict& saved) override;
-
  protected:
-  /// A thing kept of a parameter: a tensor of its shape (undefined before it is needed), or a count.
-  struct Slot {
-    std::string_view name;
-    std::variant<Tensor*, double*> value;
-  };
-  [[nodiscard]] virtual std::vector<Slot> slots(const Tensor& param) = 0;
   [[nodiscard]] std::vector<Tensor> parameters() const override;
 
   std::vector<Group> groups_;

@@ -38,9 +38,6 @@ class INFEED_API RMSprop final : public GroupedOptimizer<RMSpropOptions> {
 
   [[nodiscard]] State& state(const Tensor& param) { return state_[param.id()]; }
 
- protected:
-  [[nodiscard]] std::vector<Slot> slots(const Tensor& param) override;
-
  private:
   std::unordered_map<const void*, State> state_;
 };

@@ -28,9 +28,6 @@ class INFEED_API SGD final : public GroupedOptimizer<SGDOptions> {
 
   void step() override;
 
- protected:
-  [[nodiscard]] std::vector<Slot> slots(const Tensor& param) override;
-
  private:
   std::unordered_map<const void*, Tensor> buffers_;  // momentum, by Tensor::id(); none before the first step
 };
