@@ -1,7 +1,9 @@
 #pragma once
 /// The companion's everyday headers.
 
+#include "infeed/train/amp/grad_scaler.h"
 #include "infeed/train/autograd/anomaly.h"
+#include "infeed/train/autograd/autocast.h"
 #include "infeed/train/autograd/backward.h"
 #include "infeed/train/autograd/function.h"
 #include "infeed/train/autograd/grad_mode.h"
@@ -19,6 +21,8 @@
 #include "infeed/train/nn/recurrent.h"
 #include "infeed/train/optim/adagrad.h"
 #include "infeed/train/optim/adam.h"
+#include "infeed/train/optim/ema.h"
+#include "infeed/train/optim/lr_scheduler.h"
 #include "infeed/train/optim/rmsprop.h"
 #include "infeed/train/optim/sgd.h"
 #include "infeed/train/parallel.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "infeed/train/autograd/ops.h"
+#include "train/autograd/autocast.h"
 #include "train/autograd/record.h"
 #include "train/autograd/result.h"
 #include "train/kernels/matmul.h"
@@ -44,6 +45,7 @@ Tensor flat_batch(const Tensor& x, const Shape& batch) {
 }  // namespace
 
 Tensor mm(const Tensor& a, const Tensor& b) {
+  if (amp::is_active()) return amp::lowered(mm, a, b);
   require(a.ndim() == 2 && b.ndim() == 2, "{} must be a matrix", a.ndim() != 2 ? "self" : "mat2");
   check_pair("mm", a, b, 2, 2);
   check_inner(a, b);
@@ -51,6 +53,7 @@ Tensor mm(const Tensor& a, const Tensor& b) {
 }
 
 Tensor bmm(const Tensor& a, const Tensor& b) {
+  if (amp::is_active()) return amp::lowered(bmm, a, b);
   require(a.ndim() == 3, "batch1 must be a 3D tensor");
   require(b.ndim() == 3, "batch2 must be a 3D tensor");
   check_pair("bmm", a, b, 3, 3);
@@ -92,6 +95,7 @@ Tensor outer(const Tensor& a, const Tensor& b) {
 }
 
 Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+  if (amp::is_active()) return amp::lowered(addmm, x, a, b, beta, alpha);
   require(a.ndim() == 2 && b.ndim() == 2, "mat1 and mat2 must be matrices, got {}-D and {}-D tensors", a.ndim(),
           b.ndim());
   check_pair("addmm", a, b, 2, 2);
@@ -120,11 +124,13 @@ Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, const Scalar& be
 }
 
 Tensor baddbmm(const Tensor& x, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+  if (amp::is_active()) return amp::lowered(baddbmm, x, a, b, beta, alpha);
   const Tensor y = bmm(a, b);
   return add(alpha.to_double() == 1.0 ? y : y * Tensor::wrapped(alpha), x, beta);
 }
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
+  if (amp::is_active()) return amp::lowered(matmul, a, b);
   require(a.ndim() > 0 && b.ndim() > 0, "both arguments to matmul need to be at least 1D, but they are {}D and {}D",
           a.ndim(), b.ndim());
   if (a.ndim() == 1 && b.ndim() == 1) return dot(a, b);

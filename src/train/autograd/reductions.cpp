@@ -8,6 +8,7 @@
 #include "infeed/train/autograd/ops.h"
 #include "infeed/train/autograd/reduction.h"
 #include "infeed/train/tensor/warning.h"
+#include "train/autograd/autocast.h"
 #include "train/autograd/record.h"
 #include "train/autograd/result.h"
 #include "train/kernels/reduce.h"
@@ -109,7 +110,8 @@ Tensor mean(const Tensor& x, const Dims& dims, bool keepdim, std::optional<DType
 namespace {
 
 // The product of all others: y / x, the product of the rest for a single zero, 0 beside another zero.
-Tensor product(std::string_view name, const Tensor& x, const Dims& dims, bool keepdim) {
+Tensor product(std::string_view name, const Tensor& given, const Dims& dims, bool keepdim) {
+  const Tensor x = amp::is_active() ? amp::converted(given, DType::kFloat32) : given;
   const Tensor kept = kernels::reduce_keepdim(ReduceOp::kProd, x, dims, summed_dtype(x, {}));
   return record(name, {x}, without_ones(kept, x, dims, keepdim), {x}, [dims](const Pass& p) {
     const Tensor in = p.saved(0);

@@ -2,6 +2,7 @@
 
 #include "infeed/train/autograd/ops.h"
 #include "infeed/train/nn/functional.h"
+#include "train/autograd/autocast.h"
 #include "train/autograd/replay.h"
 #include "train/kernels/conv.h"
 #include "train/kernels/dnnl_api.h"
@@ -101,6 +102,7 @@ ConvGeometry geometry_of(Size2 stride, Size2 padding, Size2 dilation, std::int64
 }  // namespace
 
 Tensor conv2d(const Tensor& given, const Tensor& weight, const Tensor& bias, const Conv2dSpec& spec) {
+  if (amp::is_active()) return amp::lowered(conv2d, given, weight, bias, spec);
   if (given.ndim() == 3) return conv2d(given.unsqueeze(0), weight, bias, spec).squeeze(0);
   const ConvGeometry g = geometry_of(spec.stride, spec.padding, spec.dilation, spec.groups);
   check_forward(given, weight, bias, g);
@@ -114,6 +116,7 @@ Tensor conv2d(const Tensor& given, const Tensor& weight, const Tensor& bias, con
 }
 
 Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dSpec& spec) {
+  if (amp::is_active()) return amp::lowered(conv1d, x, weight, bias, spec);
   require(weight.ndim() == 3, "conv1d: the weight needs 3 dimensions, it is {}", weight.shape());
   require(x.ndim() == 2 || x.ndim() == 3,
           "Expected 2D (unbatched) or 3D (batched) input to conv1d, but got input of size: {}", x.shape());
@@ -139,6 +142,7 @@ Tensor transposed(const Tensor& x, const Tensor& weight, const Shape& shape, con
 
 Tensor conv_transpose2d(const Tensor& given, const Tensor& weight, const Tensor& bias,
                         const ConvTranspose2dSpec& spec) {
+  if (amp::is_active()) return amp::lowered(conv_transpose2d, given, weight, bias, spec);
   if (given.ndim() == 3) return conv_transpose2d(given.unsqueeze(0), weight, bias, spec).squeeze(0);
   const ConvGeometry g = geometry_of(spec.stride, spec.padding, spec.dilation, spec.groups);
   check("conv_transpose2d", given, weight, bias, g);

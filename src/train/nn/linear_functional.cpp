@@ -1,5 +1,6 @@
 #include "infeed/train/autograd/ops.h"
 #include "infeed/train/nn/functional.h"
+#include "train/autograd/autocast.h"
 #include "train/autograd/record.h"
 #include "train/kernels/elementwise.h"
 #include "train/kernels/matmul.h"
@@ -40,6 +41,7 @@ Tensor linear_rows(const Tensor& x, const Tensor& weight, const Tensor& bias, bo
 }  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation) {
+  if (amp::is_active()) return amp::lowered(linear, x, weight, bias, activation);
   check(x, weight, bias);
   const bool relu = activation == Activation::kRelu;
   if (x.ndim() == 2) return linear_rows(x, weight, bias, relu);

@@ -5,6 +5,7 @@
 #include "infeed/train/autograd/ops.h"
 #include "infeed/train/nn/functional.h"
 #include "infeed/train/tensor/warning.h"
+#include "train/autograd/autocast.h"
 #include "train/autograd/replay.h"
 #include "train/kernels/cross_entropy.h"
 #include "train/tensor/check.h"
@@ -41,17 +42,20 @@ Tensor elementwise_loss(std::string_view name, const Tensor& x, const Tensor& t,
 }  // namespace
 
 Tensor mse_loss(const Tensor& x, const Tensor& t, Reduction reduction) {
+  if (amp::is_active()) return amp::lifted(mse_loss, x, t, reduction);
   check_same_size("mse_loss", x, t);
   return elementwise_loss("MseLossBackward0", x, t, reduction,
                           [](const Tensor& a, const Tensor& b) { return square(a - b); });
 }
 
 Tensor l1_loss(const Tensor& x, const Tensor& t, Reduction reduction) {
+  if (amp::is_active()) return amp::lifted(l1_loss, x, t, reduction);
   check_same_size("l1_loss", x, t);
   return reduced(abs(x - t), reduction);
 }
 
 Tensor smooth_l1_loss(const Tensor& x, const Tensor& t, Reduction reduction, double beta) {
+  if (amp::is_active()) return amp::lifted(smooth_l1_loss, x, t, reduction, beta);
   require(beta >= 0.0, "smooth_l1_loss does not support negative values for beta.");
   if (beta == 0.0) return l1_loss(x, t, reduction);
   check_same_size("smooth_l1_loss", x, t);
@@ -62,6 +66,7 @@ Tensor smooth_l1_loss(const Tensor& x, const Tensor& t, Reduction reduction, dou
 }
 
 Tensor huber_loss(const Tensor& x, const Tensor& t, Reduction reduction, double delta) {
+  if (amp::is_active()) return amp::lifted(huber_loss, x, t, reduction, delta);
   require(delta > 0.0, "huber_loss does not support non-positive values for delta.");
   check_same_size("huber_loss", x, t);
   return elementwise_loss("HuberLossBackward0", x, t, reduction, [delta](const Tensor& a, const Tensor& b) {
@@ -71,6 +76,7 @@ Tensor huber_loss(const Tensor& x, const Tensor& t, Reduction reduction, double 
 }
 
 Tensor binary_cross_entropy(const Tensor& x, const Tensor& t, const Tensor& weight, Reduction reduction) {
+  if (amp::is_active()) return amp::lifted(binary_cross_entropy, x, t, weight, reduction);
   require<ValueError>(x.shape() == t.shape(),
                       "Using a target size (torch.Size({})) that is different to the input size (torch.Size({})) is "
                       "deprecated. Please ensure they have the same size.",
@@ -88,6 +94,7 @@ Tensor binary_cross_entropy(const Tensor& x, const Tensor& t, const Tensor& weig
 // max(x, 0) - x t + log(1 + exp(-|x|)), which is (1 - t) x - logsigmoid(x).
 Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& t, const Tensor& weight,
                                         const Tensor& pos_weight, Reduction reduction) {
+  if (amp::is_active()) return amp::lifted(binary_cross_entropy_with_logits, x, t, weight, pos_weight, reduction);
   require<ValueError>(x.shape() == t.shape(),
                       "Target size (torch.Size({})) must be the same as input size (torch.Size({}))", t.shape(),
                       x.shape());
@@ -100,6 +107,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& t, const 
 }
 
 Tensor kl_div(const Tensor& x, const Tensor& t, Reduction reduction, bool log_target, bool batch_mean) {
+  if (amp::is_active()) return amp::lifted(kl_div, x, t, reduction, log_target, batch_mean);
   const Tensor losses =
       log_target ? exp(t) * (t - x) : where(gt(t, 0.0), t * log(where(gt(t, 0.0), t, 1.0)), 0.0) - t * x;
   if (batch_mean) return sum(losses) / static_cast<double>(x.size(0));
@@ -207,9 +215,15 @@ Tensor fused_cross_entropy(const Tensor& x, const Tensor& t, const CrossEntropyS
                 });
 }
 
+CrossEntropySpec with_wide_weight(CrossEntropySpec spec) {
+  spec.weight = amp::converted(spec.weight, DType::kFloat32);
+  return spec;
+}
+
 }  // namespace
 
 Tensor nll_loss(const Tensor& x, const Tensor& t, const CrossEntropySpec& spec) {
+  if (amp::is_active()) return amp::lifted(nll_loss, x, t, with_wide_weight(spec));
   check_classes(x, t);
   const int dim = class_dim(x);
   check_range(t, x.size(dim), spec.ignore_index);
@@ -224,6 +238,7 @@ Tensor nll_loss(const Tensor& x, const Tensor& t, const CrossEntropySpec& spec) 
 }
 
 Tensor cross_entropy(const Tensor& x, const Tensor& t, const CrossEntropySpec& spec) {
+  if (amp::is_active()) return amp::lifted(cross_entropy, x, t, with_wide_weight(spec));
   require(spec.label_smoothing >= 0.0 && spec.label_smoothing <= 1.0,
           "label_smoothing must be between 0.0 and 1.0. Got: {}", spec.label_smoothing);
   if (x.shape() == t.shape() && is_floating_point(t.dtype())) return by_probabilities(x, t, spec);

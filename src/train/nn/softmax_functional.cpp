@@ -4,6 +4,7 @@
 
 #include "infeed/train/autograd/ops.h"
 #include "infeed/train/nn/functional.h"
+#include "train/autograd/autocast.h"
 #include "train/autograd/replay.h"
 #include "train/kernels/cross_entropy.h"
 #include "train/kernels/random.h"
@@ -109,6 +110,7 @@ Tensor embedding(const Tensor& indices, const Tensor& weight, std::int64_t paddi
 
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
                                     const AttentionSpec& spec) {
+  if (amp::is_active()) return amp::lowered(scaled_dot_product_attention, q, k, v, mask, spec);
   require(!spec.is_causal || !mask.defined(),
           "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
   require(q.ndim() >= 2 && k.ndim() >= 2 && v.ndim() >= 2,

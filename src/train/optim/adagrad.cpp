@@ -15,7 +15,21 @@ static void check_options(const AdagradOptions& o) {
 
 static constexpr std::string_view name_of(const AdagradOptions&) { return "Adagrad"; }
 
-template class GroupedOptimizer<AdagradOptions>;
+static void each_option(AdagradOptions& o, auto&& visit) {
+  visit("lr", o.lr);
+  visit("lr_decay", o.lr_decay);
+  visit("weight_decay", o.weight_decay);
+  visit("initial_accumulator_value", o.initial_accumulator_value);
+  visit("eps", o.eps);
+  visit("maximize", o.maximize);
+}
+
+static void each_state(AdagradState& s, auto&& visit) {
+  visit("step", s.step);
+  visit("sum", s.sum);
+}
+
+template class GroupedOptimizer<AdagradOptions, AdagradState>;
 
 void Adagrad::step() {
   const NoGradGuard no_grad;
@@ -23,7 +37,7 @@ void Adagrad::step() {
     std::vector<AdagradRow> rows;
     for (const Tensor& param : group.params) {
       if (!param.grad().defined()) continue;
-      State& state = state_[param.id()];
+      AdagradState& state = state_[param.id()];
       if (!state.sum.defined()) state.sum = Tensor::empty_like(param).fill_(group.options.initial_accumulator_value);
       rows.push_back({param, param.grad(), state.sum, ++state.step});
     }

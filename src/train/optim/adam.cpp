@@ -16,7 +16,25 @@ static void check_options(const AdamOptions& o) {
 
 static constexpr std::string_view name_of(const AdamOptions&) { return "Adam"; }
 
-template class GroupedOptimizer<AdamOptions>;
+static void each_option(AdamOptions& o, auto&& visit) {
+  visit("lr", o.lr);
+  visit("beta1", o.beta1);
+  visit("beta2", o.beta2);
+  visit("eps", o.eps);
+  visit("weight_decay", o.weight_decay);
+  visit("amsgrad", o.amsgrad);
+  visit("decoupled", o.decoupled);
+  visit("maximize", o.maximize);
+}
+
+static void each_state(AdamState& s, auto&& visit) {
+  visit("step", s.step);
+  visit("exp_avg", s.exp_avg);
+  visit("exp_avg_sq", s.exp_avg_sq);
+  visit("max_exp_avg_sq", s.max_exp_avg_sq);
+}
+
+template class GroupedOptimizer<AdamOptions, AdamState>;
 
 void Adam::step() {
   const NoGradGuard no_grad;
@@ -24,7 +42,7 @@ void Adam::step() {
     std::vector<AdamRow> rows;
     for (const Tensor& param : group.params) {
       if (!param.grad().defined()) continue;
-      State& state = state_[param.id()];
+      AdamState& state = state_[param.id()];
       if (!state.exp_avg.defined()) {
         state.exp_avg = Tensor::empty_like(param).zero_();
         state.exp_avg_sq = Tensor::empty_like(param).zero_();

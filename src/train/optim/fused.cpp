@@ -132,6 +132,16 @@ void rmsprop_step(std::span<const RmspropRow> from, const RMSpropOptions& o) {
   });
 }
 
+void ema_step(std::span<const EmaRow> from, double decay) {
+  const auto rows = rows_of<2>(from, [](const EmaRow& r) { return Row<2>{r.average, r.value}; });
+  fused<2>(rows, [&]<class C>(const Piece<C, 2>& piece) {
+    const auto [average, value] = piece.at;
+    const C fresh = C(1.0 - decay);
+#pragma GCC ivdep
+    for (std::int64_t i = 0; i < piece.count; ++i) average[i] += fresh * (value[i] - average[i]);
+  });
+}
+
 bool unscale(std::span<const Tensor> grads, double factor) {
   std::vector<Row<1>> rows;
   for (const Tensor& grad : grads) rows.push_back({grad});

@@ -16,7 +16,24 @@ static void check_options(const RMSpropOptions& o) {
 
 static constexpr std::string_view name_of(const RMSpropOptions&) { return "RMSprop"; }
 
-template class GroupedOptimizer<RMSpropOptions>;
+static void each_option(RMSpropOptions& o, auto&& visit) {
+  visit("lr", o.lr);
+  visit("alpha", o.alpha);
+  visit("eps", o.eps);
+  visit("weight_decay", o.weight_decay);
+  visit("momentum", o.momentum);
+  visit("centered", o.centered);
+  visit("maximize", o.maximize);
+}
+
+static void each_state(RMSpropState& s, auto&& visit) {
+  visit("step", s.step);
+  visit("square_avg", s.square_avg);
+  visit("momentum_buffer", s.momentum_buffer);
+  visit("grad_avg", s.grad_avg);
+}
+
+template class GroupedOptimizer<RMSpropOptions, RMSpropState>;
 
 void RMSprop::step() {
   const NoGradGuard no_grad;
@@ -28,7 +45,7 @@ void RMSprop::step() {
     std::vector<RmspropRow> rows;
     for (const Tensor& param : group.params) {
       if (!param.grad().defined()) continue;
-      State& state = state_[param.id()];
+      RMSpropState& state = state_[param.id()];
       ++state.step;
       rows.push_back({param, param.grad(), zeros_where(true, param, state.square_avg),
                       zeros_where(group.options.momentum > 0.0, param, state.momentum_buffer),

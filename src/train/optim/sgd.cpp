@@ -17,7 +17,18 @@ static void check_options(const SGDOptions& o) {
 
 static constexpr std::string_view name_of(const SGDOptions&) { return "SGD"; }
 
-template class GroupedOptimizer<SGDOptions>;
+static void each_option(SGDOptions& o, auto&& visit) {
+  visit("lr", o.lr);
+  visit("momentum", o.momentum);
+  visit("dampening", o.dampening);
+  visit("weight_decay", o.weight_decay);
+  visit("nesterov", o.nesterov);
+  visit("maximize", o.maximize);
+}
+
+static void each_state(SGDState& s, auto&& visit) { visit("momentum_buffer", s.momentum_buffer); }
+
+template class GroupedOptimizer<SGDOptions, SGDState>;
 
 void SGD::step() {
   const NoGradGuard no_grad;
@@ -27,7 +38,7 @@ void SGD::step() {
       if (!param.grad().defined()) continue;
       SgdRow& row = rows.emplace_back(SgdRow{param, param.grad(), {}, false});
       if (group.options.momentum == 0.0) continue;
-      Tensor& buffer = buffers_[param.id()];
+      Tensor& buffer = state_[param.id()].momentum_buffer;
       row.first = !buffer.defined();
       if (row.first) buffer = Tensor::empty_like(param);
       row.momentum_buffer = buffer;

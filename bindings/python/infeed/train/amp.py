@@ -31,7 +31,8 @@ def get_autocast_dtype(device_type: str) -> dtype:
 class autocast(Switch):
     """Matrix products and convolutions in `dtype`, losses in float32, everything else as its operands are.
 
-    Nests; `enabled=False` switches off inside; also a decorator. Parameters and their gradients stay float32.
+    Nests; `enabled=False` switches off inside; also a decorator. Parameters and their gradients stay float32; a converted
+    weight is kept until the outermost one ends.
     """
 
     def __init__(
@@ -56,19 +57,20 @@ class autocast(Switch):
                 stacklevel=3,
             )
             enabled = False
-        self._enabled = enabled
+        self._enabled, self._cache_enabled = enabled, _train._autocast()[2] if cache_enabled is None else cache_enabled
 
     def _again(self) -> Switch:
-        return autocast(self.device, self.fast_dtype, self._enabled)
+        return autocast(self.device, self.fast_dtype, self._enabled, self._cache_enabled)
 
-    def _enter(self) -> tuple[bool, dtype]:
-        before: tuple[bool, dtype] = _train._autocast()
-        if self.device == "cpu":
-            _train._set_autocast(self._enabled, self.fast_dtype if self._enabled else before[1])
-        return before
+    def _enter(self) -> _train._AutocastScope | None:
+        if self.device != "cpu":
+            return None
+        dtype = self.fast_dtype if self._enabled else _train._autocast()[1]
+        return _train._AutocastScope(dtype, self._enabled, self._cache_enabled)
 
-    def _exit(self, before: tuple[bool, dtype]) -> None:
-        _train._set_autocast(*before)
+    def _exit(self, before: _train._AutocastScope | None) -> None:
+        if before is not None:
+            before.close()
 
 
 class _Stage(Enum):

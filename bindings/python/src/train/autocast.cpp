@@ -1,29 +1,34 @@
-#include "autocast.h"
+// Automatic mixed precision: the mode of the calling thread.
+
+#include "infeed/train/autograd/autocast.h"
+
+#include <optional>
 
 #include "binder.h"
 
 namespace infeed::python {
 namespace {
 
-// float64 and integers stay as they are.
-Tensor converted(const Tensor& x, DType dtype) {
-  if (!autocast().enabled || !x.defined() || !is_floating_point(x.dtype()) || x.dtype() == DType::kFloat64) return x;
-  return x.dtype() == dtype || x.is_meta() ? x : x.to(dtype);
-}
+struct AutocastScope {
+  std::optional<amp::AutocastMode> mode;
+};
 
 }  // namespace
 
-AutocastState& autocast() noexcept {
-  thread_local AutocastState state;
-  return state;
-}
-
-Tensor lowered(const Tensor& x) { return converted(x, autocast().dtype); }
-Tensor lifted(const Tensor& x) { return converted(x, DType::kFloat32); }
-
 void bind_autocast(nb::module_& module) {
-  module.def("_autocast", [] { return nb::make_tuple(autocast().enabled, autocast().dtype); });
-  module.def("_set_autocast", [](bool enabled, DType dtype) { autocast() = {enabled, dtype}; });
+  nb::class_<AutocastScope>(module, "_AutocastScope")
+      .def(
+          "__init__",
+          [](AutocastScope* self, DType dtype, bool enabled, bool cache_enabled) {
+            new (self) AutocastScope();
+            self->mode.emplace(dtype, enabled, cache_enabled);
+          },
+          "dtype"_a, "enabled"_a, "cache_enabled"_a)
+      .def("close", [](AutocastScope& self) { self.mode.reset(); });
+  module.def("_autocast", [] {
+    const amp::AutocastState& state = amp::autocast_state();
+    return nb::make_tuple(state.enabled, state.dtype, state.cache_enabled);
+  });
 }
 
 }  // namespace infeed::python

@@ -1,6 +1,5 @@
-// Matrix products, under autocast in its dtype.
+// Matrix products.
 
-#include "autocast.h"
 #include "binder.h"
 #include "infeed/train/autograd/linalg.h"
 
@@ -12,7 +11,7 @@ using Product = Tensor (*)(const Tensor&, const Tensor&);
 template <Product op>
 Tensor product(const Tensor& a, const Tensor& b) {
   const Unlocked unlocked(a.numel() + b.numel());
-  return op(lowered(a), lowered(b));
+  return op(a, b);
 }
 
 template <Product op>
@@ -25,7 +24,7 @@ using Sum = Tensor (*)(const Tensor&, const Tensor&, const Tensor&, const Scalar
 template <Sum op>
 Tensor sum_of_product(const Tensor& x, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
   const Unlocked unlocked(a.numel() + b.numel());
-  return op(lowered(x), lowered(a), lowered(b), beta, alpha);
+  return op(x, a, b, beta, alpha);
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 // Layers and losses as functions; infeed/train/nn/functional.py gives them PyTorch's signatures.
 
-#include "autocast.h"
 #include "binder.h"
 #include "infeed/train/nn/functional.h"
 
@@ -22,14 +21,14 @@ Tensor convolution(const Tensor& x, const Tensor& weight, const Tensor& bias, co
                    const Sizes& dilation, std::int64_t groups) {
   const Unlocked unlocked(x);
   return convolve(
-      lowered(x), lowered(weight), lowered(bias),
+      x, weight, bias,
       {.stride = pair_of(stride), .padding = padding_of(padding), .dilation = pair_of(dilation), .groups = groups});
 }
 
 Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Sizes& stride,
                         const Sizes& padding, const Sizes& output_padding, const Sizes& dilation, std::int64_t groups) {
   const Unlocked unlocked(x);
-  return nn::conv_transpose2d(lowered(x), lowered(weight), lowered(bias),
+  return nn::conv_transpose2d(x, weight, bias,
                               {.stride = pair_of(stride),
                                .padding = padding_of(padding),
                                .output_padding = padding_of(output_padding),
@@ -42,7 +41,7 @@ void bind_products(nb::module_& m) {
       "linear",
       [](const Tensor& x, const Tensor& weight, const Tensor& bias) {
         const Unlocked unlocked(x.numel() + weight.numel());
-        return nn::linear(lowered(x), lowered(weight), lowered(bias));
+        return nn::linear(x, weight, bias);
       },
       "input"_a, "weight"_a, "bias"_a = nb::none());
   m.def("conv1d", convolution<nn::conv1d>, "input"_a, "weight"_a, "bias"_a.none(), "stride"_a, "padding"_a,
@@ -56,8 +55,7 @@ void bind_products(nb::module_& m) {
       [](const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, double dropout, bool is_causal,
          std::optional<double> scale) {
         const Unlocked unlocked(q);
-        const bool added = mask.defined() && mask.dtype() != DType::kBool;
-        return nn::scaled_dot_product_attention(lowered(q), lowered(k), lowered(v), added ? lowered(mask) : mask,
+        return nn::scaled_dot_product_attention(q, k, v, mask,
                                                 {.dropout = dropout, .is_causal = is_causal, .scale = scale});
       },
       "query"_a, "key"_a, "value"_a, "attn_mask"_a.none(), "dropout_p"_a, "is_causal"_a, "scale"_a.none());
@@ -140,7 +138,7 @@ void bind_others(nb::module_& m) {
       "weight"_a, "indices"_a, "padding_idx"_a = -1);
 }
 
-// ---- Losses: under autocast in float32 ----
+// ---- Losses ----
 
 nn::Reduction reduction_of(const std::string& name) {
   if (name == "mean") return nn::Reduction::kMean;
@@ -155,10 +153,10 @@ template <OfClasses loss>
 Tensor loss_of_classes(const Tensor& x, const Tensor& target, const Tensor& weight, std::int64_t ignore_index,
                        const std::string& reduction, double label_smoothing) {
   const Unlocked unlocked(x);
-  return loss(lifted(x), lifted(target),
+  return loss(x, target,
               {.ignore_index = ignore_index,
                .label_smoothing = label_smoothing,
-               .weight = lifted(weight),
+               .weight = weight,
                .reduction = reduction_of(reduction)});
 }
 
@@ -170,15 +168,14 @@ void bind_losses_of_classes(nb::module_& m) {
   m.def(
       "binary_cross_entropy",
       [](const Tensor& x, const Tensor& target, const Tensor& weight, const std::string& reduction) {
-        return nn::binary_cross_entropy(lifted(x), lifted(target), lifted(weight), reduction_of(reduction));
+        return nn::binary_cross_entropy(x, target, weight, reduction_of(reduction));
       },
       "input"_a, "target"_a, "weight"_a.none(), "reduction"_a);
   m.def(
       "binary_cross_entropy_with_logits",
       [](const Tensor& x, const Tensor& target, const Tensor& weight, const Tensor& pos_weight,
          const std::string& reduction) {
-        return nn::binary_cross_entropy_with_logits(lifted(x), lifted(target), lifted(weight), lifted(pos_weight),
-                                                    reduction_of(reduction));
+        return nn::binary_cross_entropy_with_logits(x, target, weight, pos_weight, reduction_of(reduction));
       },
       "input"_a, "target"_a, "weight"_a.none(), "pos_weight"_a.none(), "reduction"_a);
 }
@@ -187,33 +184,32 @@ void bind_losses_of_numbers(nb::module_& m) {
   m.def(
       "mse_loss",
       [](const Tensor& x, const Tensor& target, const std::string& reduction) {
-        return nn::mse_loss(lifted(x), lifted(target), reduction_of(reduction));
+        return nn::mse_loss(x, target, reduction_of(reduction));
       },
       "input"_a, "target"_a, "reduction"_a = "mean");
   m.def(
       "l1_loss",
       [](const Tensor& x, const Tensor& target, const std::string& reduction) {
-        return nn::l1_loss(lifted(x), lifted(target), reduction_of(reduction));
+        return nn::l1_loss(x, target, reduction_of(reduction));
       },
       "input"_a, "target"_a, "reduction"_a = "mean");
   m.def(
       "smooth_l1_loss",
       [](const Tensor& x, const Tensor& target, const std::string& reduction, double beta) {
-        return nn::smooth_l1_loss(lifted(x), lifted(target), reduction_of(reduction), beta);
+        return nn::smooth_l1_loss(x, target, reduction_of(reduction), beta);
       },
       "input"_a, "target"_a, "reduction"_a = "mean", "beta"_a = 1.0);
   m.def(
       "huber_loss",
       [](const Tensor& x, const Tensor& target, const std::string& reduction, double delta) {
-        return nn::huber_loss(lifted(x), lifted(target), reduction_of(reduction), delta);
+        return nn::huber_loss(x, target, reduction_of(reduction), delta);
       },
       "input"_a, "target"_a, "reduction"_a = "mean", "delta"_a = 1.0);
   m.def(
       "kl_div",
       [](const Tensor& x, const Tensor& target, const std::string& reduction, bool log_target) {
         const bool by_batch = reduction == "batchmean";
-        return nn::kl_div(lifted(x), lifted(target), by_batch ? nn::Reduction::kMean : reduction_of(reduction),
-                          log_target, by_batch);
+        return nn::kl_div(x, target, by_batch ? nn::Reduction::kMean : reduction_of(reduction), log_target, by_batch);
       },
       "input"_a, "target"_a, "reduction"_a = "mean", "log_target"_a = false);
 }

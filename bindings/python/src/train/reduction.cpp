@@ -2,7 +2,6 @@
 
 #include "infeed/train/autograd/reduction.h"
 
-#include "autocast.h"
 #include "binder.h"
 #include "infeed/train/autograd/elementwise.h"
 #include "infeed/train/autograd/join.h"
@@ -39,7 +38,7 @@ void bind_sums(const Binder& to) {
   to.both(
       "prod",
       [](const Tensor& x, std::optional<int> dim, bool keepdim, std::optional<DType> dtype) {
-        const Tensor of = dtype ? x.to(*dtype) : lifted(x);
+        const Tensor of = dtype ? x.to(*dtype) : x;
         return dim ? prod(of, *dim, keepdim) : prod(of);
       },
       "input"_a, "dim"_a = nb::none(), "keepdim"_a = false, nb::kw_only(), "dtype"_a = nb::none());

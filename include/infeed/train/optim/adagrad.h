@@ -1,9 +1,6 @@
 #pragma once
 /// Adagrad.
 
-#include <unordered_map>
-#include <vector>
-
 #include "infeed/train/optim/optimizer.h"
 
 namespace infeed::optim {
@@ -18,24 +15,19 @@ struct INFEED_API AdagradOptions {
   bool maximize = false;
 };
 
-extern template class GroupedOptimizer<AdagradOptions>;
+struct AdagradState {
+  double step = 0.0;
+  Tensor sum;
+};
+
+extern template class GroupedOptimizer<AdagradOptions, AdagradState>;
 
 /// s += g^2; p -= lr g / (sqrt(s) + eps). All parameters of a group in one pass.
-class INFEED_API Adagrad final : public GroupedOptimizer<AdagradOptions> {
+class INFEED_API Adagrad final : public GroupedOptimizer<AdagradOptions, AdagradState> {
  public:
   using GroupedOptimizer::GroupedOptimizer;
 
-  struct State {
-    double step = 0.0;
-    Tensor sum;
-  };
-
   void step() override;
-
-  [[nodiscard]] State& state(const Tensor& param) { return state_[param.id()]; }
-
- private:
-  std::unordered_map<const void*, State> state_;
 };
 
 }  // namespace infeed::optim

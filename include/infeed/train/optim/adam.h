@@ -1,9 +1,6 @@
 #pragma once
 /// Adam and AdamW.
 
-#include <unordered_map>
-#include <vector>
-
 #include "infeed/train/optim/optimizer.h"
 
 namespace infeed::optim {
@@ -24,29 +21,23 @@ struct INFEED_API AdamOptions {
   return options;
 }
 
-extern template class GroupedOptimizer<AdamOptions>;
+struct AdamState {
+  double step = 0.0;
+  Tensor exp_avg;
+  Tensor exp_avg_sq;
+  Tensor max_exp_avg_sq;  ///< amsgrad only
+};
+
+extern template class GroupedOptimizer<AdamOptions, AdamState>;
 
 /// g = grad + weight_decay p (or p *= 1 - lr weight_decay, decoupled); m = beta1 m + (1 - beta1) g;
 /// v = beta2 v + (1 - beta2) g^2; p -= lr m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + eps).
 /// All parameters of a group in one pass.
-class INFEED_API Adam final : public GroupedOptimizer<AdamOptions> {
+class INFEED_API Adam final : public GroupedOptimizer<AdamOptions, AdamState> {
  public:
   using GroupedOptimizer::GroupedOptimizer;
 
-  struct State {
-    double step = 0.0;
-    Tensor exp_avg;
-    Tensor exp_avg_sq;
-    Tensor max_exp_avg_sq;  ///< amsgrad only
-  };
-
   void step() override;
-
-  /// What is kept of a parameter; empty before its first step.
-  [[nodiscard]] State& state(const Tensor& param) { return state_[param.id()]; }
-
- private:
-  std::unordered_map<const void*, State> state_;
 };
 
 }  // namespace infeed::optim

@@ -36,6 +36,12 @@ struct RmspropRow {
 };
 INFEED_API void rmsprop_step(std::span<const RmspropRow> rows, const RMSpropOptions& options);
 
+struct EmaRow {
+  Tensor average, value;
+};
+/// average += (1 - decay) (value - average)
+INFEED_API void ema_step(std::span<const EmaRow> rows, double decay);
+
 /// grads *= factor; false if any of them is infinite or NaN (they are multiplied all the same).
 [[nodiscard]] INFEED_API bool unscale(std::span<const Tensor> grads, double factor);
 

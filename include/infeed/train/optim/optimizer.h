@@ -1,9 +1,13 @@
 #pragma once
 /// What all optimizers share.
 
+#include <cstddef>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "infeed/base/export.h"
+#include "infeed/train/tensor/named_tensor.h"
 #include "infeed/train/tensor/tensor.h"
 
 namespace infeed::optim {
@@ -20,15 +24,23 @@ class INFEED_API Optimizer {
   /// Drops, or sets to 0, the grad of every parameter. Dropping saves a pass over memory.
   void zero_grad(bool set_to_none = true);
 
- protected:
-  /// Every parameter of every group.
+  /// Every parameter of every group, in order.
   [[nodiscard]] virtual std::vector<Tensor> parameters() const = 0;
+  [[nodiscard]] virtual std::size_t num_groups() const noexcept = 0;
+  /// An option of a group by PyTorch's name ("lr"); null where the algorithm has none of that name.
+  [[nodiscard]] virtual double* option(std::size_t group, std::string_view name) = 0;
+
+  /// Tensors "<number>.<name>" (a parameter's place in parameters(), PyTorch's name), options and sizes of the groups.
+  [[nodiscard]] virtual StateDict state_dict() const = 0;
+  /// Takes over the options and copies of the tensors, in the parameters' dtypes. Throws StateError where groups or shapes
+  /// differ; then nothing has changed.
+  virtual void load_state_dict(const StateDict& saved) = 0;
 };
 
-/// An optimizer over groups of parameters, each with options of its own.
+/// An optimizer over groups of parameters, each with options of its own, that keeps a ParamState of each parameter.
 /// Errors: ConfigError for options out of range, an empty list, and parameters that are no leaves that require grad or
 /// stand in two groups.
-template <class Options>
+template <class Options, class ParamState>
 class INFEED_API GroupedOptimizer : public Optimizer {
  public:
   struct Group {
@@ -43,10 +55,21 @@ class INFEED_API GroupedOptimizer : public Optimizer {
   [[nodiscard]] std::vector<Group>& param_groups() noexcept { return groups_; }
   void add_param_group(Group group);
 
- protected:
-  [[nodiscard]] std::vector<Tensor> parameters() const override;
+  /// What is kept of a parameter; empty before its first step.
+  [[nodiscard]] ParamState& state(const Tensor& param) { return state_[param.id()]; }
 
+  [[nodiscard]] std::vector<Tensor> parameters() const override;
+  [[nodiscard]] std::size_t num_groups() const noexcept override { return groups_.size(); }
+  [[nodiscard]] double* option(std::size_t group, std::string_view name) override;
+  [[nodiscard]] StateDict state_dict() const override;
+  void load_state_dict(const StateDict& saved) override;
+
+ protected:
   std::vector<Group> groups_;
+  std::unordered_map<const void*, ParamState> state_;  // by Tensor::id()
+
+ private:
+  [[nodiscard]] std::unordered_map<const void*, ParamState> state_of(const StateDict& saved) const;
 };
 
 }  // namespace infeed::optim

@@ -1,9 +1,6 @@
 #pragma once
 /// RMSprop.
 
-#include <unordered_map>
-#include <vector>
-
 #include "infeed/train/optim/optimizer.h"
 
 namespace infeed::optim {
@@ -19,27 +16,22 @@ struct INFEED_API RMSpropOptions {
   bool maximize = false;
 };
 
-extern template class GroupedOptimizer<RMSpropOptions>;
+struct RMSpropState {
+  double step = 0.0;
+  Tensor square_avg;
+  Tensor momentum_buffer;  ///< with momentum only
+  Tensor grad_avg;         ///< centered only
+};
+
+extern template class GroupedOptimizer<RMSpropOptions, RMSpropState>;
 
 /// v = alpha v + (1 - alpha) g^2; p -= lr g / (sqrt(v) + eps), through a momentum buffer if asked. All parameters of a
 /// group in one pass.
-class INFEED_API RMSprop final : public GroupedOptimizer<RMSpropOptions> {
+class INFEED_API RMSprop final : public GroupedOptimizer<RMSpropOptions, RMSpropState> {
  public:
   using GroupedOptimizer::GroupedOptimizer;
 
-  struct State {
-    double step = 0.0;
-    Tensor square_avg;
-    Tensor momentum_buffer;  ///< with momentum only
-    Tensor grad_avg;         ///< centered only
-  };
-
   void step() override;
-
-  [[nodiscard]] State& state(const Tensor& param) { return state_[param.id()]; }
-
- private:
-  std::unordered_map<const void*, State> state_;
 };
 
 }  // namespace infeed::optim

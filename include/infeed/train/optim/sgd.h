@@ -1,9 +1,6 @@
 #pragma once
 /// Stochastic gradient descent.
 
-#include <unordered_map>
-#include <vector>
-
 #include "infeed/train/optim/optimizer.h"
 
 namespace infeed::optim {
@@ -18,18 +15,19 @@ struct INFEED_API SGDOptions {
   bool maximize = false;
 };
 
-extern template class GroupedOptimizer<SGDOptions>;
+struct SGDState {
+  Tensor momentum_buffer;  ///< with momentum only
+};
+
+extern template class GroupedOptimizer<SGDOptions, SGDState>;
 
 /// g = grad + weight_decay p; b = momentum b + (1 - dampening) g (the first b is g); p -= lr b, or
 /// lr (g + momentum b) with nesterov. All parameters of a group in one pass.
-class INFEED_API SGD final : public GroupedOptimizer<SGDOptions> {
+class INFEED_API SGD final : public GroupedOptimizer<SGDOptions, SGDState> {
  public:
   using GroupedOptimizer::GroupedOptimizer;
 
   void step() override;
-
- private:
-  std::unordered_map<const void*, Tensor> buffers_;  // momentum, by Tensor::id(); none before the first step
 };
 
 }  // namespace infeed::optim
