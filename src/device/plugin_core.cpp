@@ -21,7 +21,40 @@ void check_table(const infeed_device_api& api, const PluginFile& file) {
                                   file.path(), file.table().abi_major, file.table().abi_minor));
 }
 
+thread_local bool on_drivers_thread = false;
+
+struct Parked {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<PluginCore>> cores;
+};
+Parked& parked() {
+  static auto* const cores = new Parked;  // intentional: a driver's thread may come when statics are gone
+  return *cores;
+}
+
 }  // namespace
+
+PluginCore::OnDriversThread::OnDriversThread() noexcept { on_drivers_thread = true; }
+PluginCore::OnDriversThread::~OnDriversThread() { on_drivers_thread = false; }
+
+void PluginCore::end(PluginCore* last) noexcept {
+  if (!last->owned_here()) return;
+  std::unique_ptr<PluginCore> owner(last);
+  if (!on_drivers_thread) return;
+  const std::lock_guard lock(parked().mutex);
+  parked().cores.push_back(std::move(owner));
+}
+
+void PluginCore::end_parked() noexcept {
+  std::vector<std::unique_ptr<PluginCore>> gone;
+  const std::lock_guard lock(parked().mutex);
+  gone.swap(parked().cores);
+}
+
+void PluginCore::close() noexcept {
+  closed_ = true;
+  if (owned_here()) end_parked();
+}
 
 PluginCore::PluginCore(std::shared_ptr<const PluginFile> file, const infeed_device_api& api, int index)
     : file_(std::move(file)),
@@ -33,9 +66,8 @@ PluginCore::PluginCore(std::shared_ptr<const PluginFile> file, const infeed_devi
 
 std::shared_ptr<PluginCore> PluginCore::open(std::shared_ptr<const PluginFile> file, const infeed_device_api& api,
                                              int index) {
-  std::shared_ptr<PluginCore> core(new PluginCore(std::move(file), api, index), [](PluginCore* last) {
-    if (last->owned_here()) delete last;
-  });
+  end_parked();
+  std::shared_ptr<PluginCore> core(new PluginCore(std::move(file), api, index), &PluginCore::end);
   char error[kErrorBytes] = "";
   const int code = core->api_.open(index, &core->handle_, error, kErrorBytes);
   if (code != INFEED_OK)

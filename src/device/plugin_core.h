@@ -54,7 +54,7 @@ class PluginCore {
   }
   /// Throws DeviceError in a forked child, after close() and on a lost device.
   void check_usable() const;
-  void close() noexcept { closed_ = true; }
+  void close() noexcept;
 
   [[nodiscard]] void* allocate(std::size_t bytes);
   void free(void* ptr);
@@ -62,12 +62,22 @@ class PluginCore {
   void unregister_host(void* ptr);
   [[nodiscard]] bool is_registered(const void* ptr, std::size_t bytes) const;
 
+  /// While one lives, this thread is the driver's and may not call it: what would end here ends later, on a thread of ours.
+  class OnDriversThread {
+   public:
+    OnDriversThread() noexcept;
+    ~OnDriversThread();
+    OnDriversThread(const OnDriversThread&) = delete;
+    OnDriversThread& operator=(const OnDriversThread&) = delete;
+  };
   /// What a launched function owned may call the device when it is destroyed, which the driver's thread must not.
   void keep_for_later(std::function<void()> work);
   void drop_kept() noexcept;
 
  private:
   PluginCore(std::shared_ptr<const PluginFile> file, const infeed_device_api& api, int index);
+  static void end(PluginCore* last) noexcept;
+  static void end_parked() noexcept;
   [[noreturn]] void fail(int code, const char* what, const char* text);
 
   const std::shared_ptr<const PluginFile> file_;

@@ -96,6 +96,7 @@ struct Launched {
   std::function<void()> work;
 
   static void run(void* self) noexcept {
+    const PluginCore::OnDriversThread here;
     const std::unique_ptr<Launched> launched(static_cast<Launched*>(self));
     std::string error;
     try {

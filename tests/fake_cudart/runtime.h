@@ -31,7 +31,7 @@ struct Event {
 struct FakeDevice {
   std::shared_ptr<SimulatedDevice> device;
   std::shared_ptr<Stream> default_stream;
-  int retained = 0;  ///< users of its primary context
+  int retained = 0;  ///< users of its primary context; not counted as leaks, since a process keeps it to its end
 };
 
 /// Threads: any; the lock is never held while a device works.

@@ -1,9 +1,10 @@
-// What is said where something is missing; nothing stands in for anything here.
+// Nothing stands in for anything here: what is said where something is missing, and the list of devices on a GPU, where there is one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
+#include "conformance/device_conformance.h"
 #include "infeed/base/error.h"
 #include "infeed/device/open.h"
 
@@ -21,6 +22,15 @@ std::string why_not(const std::string& name) {
     return error.what();
   }
 }
+
+std::vector<DeviceFactory> gpus() {
+  if (!why_not("cuda:0").empty()) return {};
+  return {{"cuda", [] { return open_device("cuda:0"); }}};
+}
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DeviceConformance);
+INSTANTIATE_TEST_SUITE_P(Real, DeviceConformance, ::testing::ValuesIn(gpus()),
+                         [](const auto& one) { return one.param.name; });
 
 TEST(MissingTest, APluginThatIsMissingIsLookedForAgainTheNextTime) {
   const std::string folder = std::getenv("INFEED_PLUGIN_PATH");
