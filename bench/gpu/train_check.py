@@ -60,7 +60,7 @@ def train(loader_type, size, epochs, device):
             result["samples"] += len(x)
     result["wrong_batches"] = int(torch.stack(suspects).sum())
     result["samples_per_s"] = result["samples"] / (time.perf_counter() - begin)
-    result["last_loss"] = float(loss)
+    result["last_loss"] = float(loss.detach())
     return result
 
 
