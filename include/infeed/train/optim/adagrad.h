@@ -15,7 +15,7 @@ struct INFEED_API AdagradOptions {
   bool maximize = false;
 };
 
-struct AdagradState {
+struct INFEED_API AdagradState {
   double step = 0.0;
   Tensor sum;
 };

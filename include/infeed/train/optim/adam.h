@@ -21,7 +21,7 @@ struct INFEED_API AdamOptions {
   return options;
 }
 
-struct AdamState {
+struct INFEED_API AdamState {
   double step = 0.0;
   Tensor exp_avg;
   Tensor exp_avg_sq;

@@ -16,7 +16,7 @@ struct INFEED_API RMSpropOptions {
   bool maximize = false;
 };
 
-struct RMSpropState {
+struct INFEED_API RMSpropState {
   double step = 0.0;
   Tensor square_avg;
   Tensor momentum_buffer;  ///< with momentum only

@@ -15,7 +15,7 @@ struct INFEED_API SGDOptions {
   bool maximize = false;
 };
 
-struct SGDState {
+struct INFEED_API SGDState {
   Tensor momentum_buffer;  ///< with momentum only
 };
 
