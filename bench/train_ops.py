@@ -13,10 +13,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import infeed.train as ours
 from peers import processes
 from peers.bench_rows import Question, line, merge, show
-
-import infeed.train as ours
 
 try:
     import torch as theirs
