@@ -227,7 +227,7 @@ void accumulate(Tensor& into, Tensor grad) {
 }
 
 AccumulateGrad::AccumulateGrad(Tensor leaf) : Node("AccumulateGrad"), leaf_(std::move(leaf)) {
-  set_next({});
+  set_inputs(Operands{});
   add_output(OutputInfo{leaf_.shape(), leaf_.dtype(), leaf_.device()});
 }
 

@@ -61,7 +61,7 @@ void rebase_base(Tensor& base, const Tensor& part, const Tensor& result) {
     p.give(0, grad);
   };
   const auto node = std::make_shared<FormulaNode<decltype(formula)>>("CopySlices", formula);
-  node->set_inputs(std::initializer_list<Tensor>{base, result});
+  node->set_inputs({base, result});
   base.impl().requires_grad = true;
   node->add_output(base);
 }

@@ -104,30 +104,31 @@ Node::Node(std::string_view name) : name_(name) {
 // destructor collects what the inner ones let go: their edges, and the tensors they saved, which own nodes, too.
 Node::~Node() {
   struct Rest {
-    std::vector<Edge> edges;
-    std::vector<SavedTensor> saved;
+    Few<Edge, 3> edges;
+    Few<SavedTensor, 2> saved;
   };
   thread_local std::vector<Rest>* collector = nullptr;
+  if (next_.empty() && saved_.empty()) return;
   if (collector != nullptr) {
     collector->push_back({std::move(next_), std::move(saved_)});
     return;
   }
   std::vector<Rest> rest;
   collector = &rest;
-  rest.push_back({std::move(next_), std::move(saved_)});
+  { const Rest own{std::move(next_), std::move(saved_)}; }
   while (!rest.empty()) {
-    const Rest part = std::move(rest.back());
+    const Rest part(std::move(rest.back()));
     rest.pop_back();
   }
   collector = nullptr;
 }
 
-void Node::save(std::initializer_list<Tensor> tensors, std::span<const Tensor> outputs) {
-  saved_.reserve(tensors.size());
-  for (const Tensor& tensor : tensors) {
-    const auto output = std::find_if(outputs.begin(), outputs.end(),
-                                     [&](const Tensor& out) { return tensor.defined() && out.is_same(tensor); });
-    saved_.emplace_back(tensor, output == outputs.end() ? -1 : static_cast<int>(output - outputs.begin()));
+void Node::save(Operands tensors, std::span<const Tensor> outputs) {
+  for (const auto [tensor] : tensors) {
+    const auto output = std::find_if(outputs.begin(), outputs.end(), [tensor = tensor](const Tensor& out) {
+      return tensor->defined() && out.is_same(*tensor);
+    });
+    saved_.push_back({*tensor, output == outputs.end() ? -1 : static_cast<int>(output - outputs.begin())});
   }
 }
 
@@ -136,14 +137,12 @@ void Node::release() noexcept {
 }
 
 void Node::set_inputs(std::span<const Tensor> inputs) {
-  std::vector<Edge> edges;
-  edges.reserve(inputs.size());
-  for (const Tensor& input : inputs) edges.push_back(gradient_edge(input));
-  set_next(std::move(edges));
+  for (const Tensor& input : inputs) next_.push_back(gradient_edge(input));
+  number_ = next_number.fetch_add(1, std::memory_order_relaxed);
 }
 
-void Node::set_next(std::vector<Edge> edges) {
-  next_ = std::move(edges);
+void Node::set_inputs(Operands inputs) {
+  for (const auto [input] : inputs) next_.push_back(gradient_edge(*input));
   number_ = next_number.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -194,14 +193,15 @@ const std::string& Node::trace() const {
   return extras_ == nullptr ? none : extras_->trace;
 }
 
+static bool wants_grad(const Tensor& t) { return t.defined() && t.requires_grad(); }
+
 bool needs_graph(std::span<const Tensor> inputs) noexcept {
-  return grad_enabled() &&
-         std::any_of(inputs.begin(), inputs.end(), [](const Tensor& t) { return t.defined() && t.requires_grad(); });
+  return grad_enabled() && std::any_of(inputs.begin(), inputs.end(), wants_grad);
 }
 
-void connect(const std::shared_ptr<Node>& node, std::initializer_list<Tensor> inputs, const Tensor& output) {
-  node->set_inputs({inputs.begin(), inputs.size()});
-  node->add_output(output);
+bool needs_graph(Operands inputs) noexcept {
+  return grad_enabled() &&
+         std::any_of(inputs.begin(), inputs.end(), [](const Operand& x) { return wants_grad(*x.tensor); });
 }
 
 }  // namespace infeed

@@ -43,20 +43,19 @@ class FormulaNode final : public Node {
 
 /// `out`, recorded as made from `inputs` if any of them requires grad.
 template <class Formula>
-Tensor record(std::string_view name, std::initializer_list<Tensor> inputs, Tensor out,
-              std::initializer_list<Tensor> saved, Formula formula) {
+Tensor record(std::string_view name, Operands inputs, Tensor out, Operands saved, Formula formula) {
   if (!needs_graph(inputs) || !is_floating_point(out.dtype())) return out;
   const auto node = std::make_shared<FormulaNode<Formula>>(name, std::move(formula));
   node->save(saved, {&out, 1});
-  node->set_inputs({inputs.begin(), inputs.size()});
+  node->set_inputs(inputs);
   node->add_output(out);
   return out;
 }
 
 /// The same for lists: joins of many inputs, splits into many outputs.
 template <class Formula>
-void record_all(std::string_view name, std::span<const Tensor> inputs, std::span<const Tensor> outs,
-                std::initializer_list<Tensor> saved, Formula formula) {
+void record_all(std::string_view name, std::span<const Tensor> inputs, std::span<const Tensor> outs, Operands saved,
+                Formula formula) {
   if (!needs_graph(inputs)) return;
   const auto node = std::make_shared<FormulaNode<Formula>>(name, std::move(formula));
   node->save(saved, outs);
@@ -65,8 +64,9 @@ void record_all(std::string_view name, std::span<const Tensor> inputs, std::span
 }
 
 /// `value` where `other` wants a gradient: an operand is saved only for the sake of the other one.
-[[nodiscard]] inline Tensor saved_for(const Tensor& other, const Tensor& value) {
-  return other.requires_grad() ? value : Tensor();
+[[nodiscard]] inline const Tensor& saved_for(const Tensor& other, const Tensor& value) {
+  static const Tensor none;
+  return other.requires_grad() ? value : none;
 }
 
 }  // namespace infeed

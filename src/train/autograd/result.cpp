@@ -49,9 +49,6 @@ DeviceId common_device(const Tensor& a, const Tensor& b) {
 
 Tensor empty_result(const Tensor& a, const Tensor& b, DType dtype) {
   const DeviceId device = common_device(a, b);
-  if (a.shape() == b.shape() && is_dense(a.shape(), a.strides())) {
-    if (device == a.device()) return Tensor::empty_like(a, dtype);
-  }
   const Shape shape = broadcast_shape(a.shape(), b.shape());
   for (const Tensor* like : {&a, &b}) {
     if (like->shape() == shape && like->device() == device && is_dense(shape, like->strides()))

@@ -1,6 +1,7 @@
 #pragma once
 /// The one elementwise loop.
 
+#include <algorithm>
 #include <array>
 #include <type_traits>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "train/kernels/loop.h"
 #include "train/kernels/vector_math.h"
 #include "train/tensor/geometry.h"
+#include "train/tensor/impl.h"
 
 namespace infeed::kernels {
 
@@ -59,9 +61,45 @@ Block<C, N> block_of(F) {
 
 inline constexpr std::int64_t kBlock = 512;  // elements through buffers on the stack at a time
 
+/// True if strides do not matter: all are computed in their own type and lie dense in one layout, or are numbers.
+template <class C, std::size_t N>
+bool is_one_run(const Tensor& out, const std::array<const Tensor*, N>& in) {
+  const TensorImpl& to = out.impl();
+  const auto fits = [&to](const Tensor* operand) {
+    const TensorImpl& x = operand->impl();
+    return x.shape.empty() || (x.dtype == to.dtype && x.strides == to.strides && x.shape == to.shape);
+  };
+  return to.dtype == dtype_of<C> && !to.shape.empty() && to.storage->data() != nullptr &&
+         std::all_of(in.begin(), in.end(), fits) && is_dense(to.shape, to.strides);
+}
+
+template <class C, std::size_t N>
+void map_one_run(const Tensor& out, const std::array<const Tensor*, N>& in, Block<C, N> block,
+                 const Params<C>& params) {
+  const std::int64_t numel = out.numel();
+  std::int64_t step = numel;
+  alignas(64) C numbers[N][kBlock];
+  std::array<const C*, N> from;
+  for (std::size_t k = 0; k < N; ++k) {
+    from[k] = in[k]->ndim() == 0 ? nullptr : reinterpret_cast<const C*>(in[k]->data_ptr());
+    if (from[k] != nullptr) continue;
+    step = std::min(numel, kBlock);
+    loader<C>(in[k]->dtype())(numbers[k], in[k]->data_ptr(), 0, step);
+  }
+  C* const to = reinterpret_cast<C*>(out.data_ptr());
+  parallel_for(numel, kGrain, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; i += step) {
+      std::array<const C*, N> piece;
+      for (std::size_t k = 0; k < N; ++k) piece[k] = from[k] == nullptr ? numbers[k] : from[k] + i;
+      block(to + i, piece, std::min(step, last - i), params);
+    }
+  });
+}
+
 /// Runs `block` over `out` and the inputs broadcast to it.
 template <class C, std::size_t N>
 void map(const Tensor& out, const std::array<const Tensor*, N>& in, Block<C, N> block, const Params<C>& params) {
+  if (is_one_run<C, N>(out, in)) return map_one_run<C, N>(out, in, block, params);
   constexpr int kAll = static_cast<int>(N) + 1;
   std::array<const Tensor*, N + 1> tensors{&out};
   std::array<Strides, N + 1> strides{out.strides()};

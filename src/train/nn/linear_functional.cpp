@@ -32,7 +32,8 @@ Tensor linear_rows(const Tensor& x, const Tensor& weight, const Tensor& bias, bo
     if (p.needs(first + 1)) p.give(first + 1, mm(g.t(), p.saved(0)));
     if (first == 1 && p.needs(0)) p.give(0, sum(g, {0}));
   };
-  const std::initializer_list<Tensor> saved = {saved_for(weight, x), saved_for(x, weight), relu ? y : Tensor()};
+  const Tensor clipped = relu ? y : Tensor();
+  const Operands saved = {saved_for(weight, x), saved_for(x, weight), clipped};
   if (bias.defined())
     return record("AddmmBackward0", {bias, x, weight}, y, saved, [formula](const Pass& p) { formula(p, 1); });
   return record("MmBackward0", {x, weight}, y, saved, [formula](const Pass& p) { formula(p, 0); });

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
 #include "infeed/train/autograd/grad_mode.h"
@@ -126,13 +127,9 @@ TensorImpl& Tensor::impl() const {
 }
 
 Tensor Tensor::wrapped(const Scalar& value) {
-  const std::int64_t integer = value.is_float() ? 0 : value.to_int();
-  const double real = value.to_double();
-  Tensor result = make_view(std::make_shared<Storage>(sizeof real, host_allocator()), 0, {}, {}, value.dtype());
-  if (value.is_bool())
-    *result.data_ptr() = static_cast<std::byte>(integer);
-  else
-    std::memcpy(result.data_ptr(), value.is_float() ? static_cast<const void*>(&real) : &integer, sizeof real);
+  const auto bits = value.is_float() ? std::bit_cast<std::uint64_t>(value.to_double())
+                                     : static_cast<std::uint64_t>(value.to_int());  // a bool's byte comes first
+  Tensor result = make_view(std::make_shared<Storage>(bits), 0, {}, {}, value.dtype());
   result.impl_->wrapped_number = true;
   return result;
 }

@@ -11,11 +11,19 @@
 #include <vector>
 
 #include "infeed/base/export.h"
+#include "infeed/train/autograd/few.h"
 #include "infeed/train/tensor/tensor.h"
 
 namespace infeed {
 
 class Node;
+
+/// A tensor in a list of arguments. It does not count as a reference: good until the end of the call.
+struct Operand {
+  Operand(const Tensor& of) noexcept : tensor(&of) {}  // NOLINT: implicit on purpose
+  const Tensor* tensor;
+};
+using Operands = std::initializer_list<Operand>;
 
 /// Where the gradient of one input goes; without a node it is not needed.
 struct Edge {
@@ -77,7 +85,7 @@ class INFEED_API Node : public std::enable_shared_from_this<Node> {
   [[nodiscard]] virtual Tensor variable() const { return {}; }
 
   /// Keeps `tensors`; those among `outputs` as outputs.
-  void save(std::initializer_list<Tensor> tensors, std::span<const Tensor> outputs = {});
+  void save(Operands tensors, std::span<const Tensor> outputs = {});
   [[nodiscard]] Tensor saved(int i) const { return saved_[static_cast<std::size_t>(i)].unpack(*this); }
   [[nodiscard]] int num_saved() const noexcept { return static_cast<int>(saved_.size()); }
 
@@ -85,13 +93,13 @@ class INFEED_API Node : public std::enable_shared_from_this<Node> {
     return next_[static_cast<std::size_t>(i)].node != nullptr;
   }
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
-  [[nodiscard]] const std::vector<Edge>& next() const noexcept { return next_; }
+  [[nodiscard]] std::span<const Edge> next() const noexcept { return {next_.data(), next_.size()}; }
   [[nodiscard]] int num_outputs() const noexcept { return static_cast<int>(outputs_.size()); }
   [[nodiscard]] const OutputInfo& output(int i) const { return outputs_[static_cast<std::size_t>(i)]; }
 
   /// Puts this node behind `inputs`; gives it its number. Undefined inputs have an edge to nowhere.
   void set_inputs(std::span<const Tensor> inputs);
-  void set_next(std::vector<Edge> edges);
+  void set_inputs(Operands inputs);
   /// Makes `output` a result of this node, which then requires_grad.
   void add_output(const Tensor& output);
   /// The same without a tensor (for outputs that nothing will differentiate).
@@ -114,20 +122,15 @@ class INFEED_API Node : public std::enable_shared_from_this<Node> {
 
   std::string_view name_;
   std::uint64_t number_ = 0;
-  std::vector<Edge> next_;
-  std::vector<OutputInfo> outputs_;
-  std::vector<SavedTensor> saved_;
+  Few<Edge, 3> next_;
+  Few<OutputInfo, 1> outputs_;
+  Few<SavedTensor, 2> saved_;
   std::unique_ptr<Extras> extras_;
 };
 
 /// True where an operation on these must record a node.
 [[nodiscard]] INFEED_API bool needs_graph(std::span<const Tensor> inputs) noexcept;
-[[nodiscard]] inline bool needs_graph(std::initializer_list<Tensor> inputs) noexcept {
-  return needs_graph(std::span(inputs.begin(), inputs.size()));
-}
-
-/// Puts `node` between `inputs` and `output`.
-INFEED_API void connect(const std::shared_ptr<Node>& node, std::initializer_list<Tensor> inputs, const Tensor& output);
+[[nodiscard]] INFEED_API bool needs_graph(Operands inputs) noexcept;
 
 /// Where the gradient of `tensor` goes: its grad_fn, or a leaf's accumulator, made on first use.
 [[nodiscard]] INFEED_API Edge gradient_edge(const Tensor& tensor);

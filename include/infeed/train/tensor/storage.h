@@ -20,6 +20,9 @@ class INFEED_API Storage {
   Storage(std::size_t bytes, Allocator& allocator);
   /// Of a device without memory (meta): data() is null.
   Storage(std::size_t bytes, DeviceId device) : data_(nullptr), bytes_(bytes), device_(device) {}
+  /// A number of up to 8 bytes, in the object itself.
+  explicit Storage(std::uint64_t number) noexcept
+      : data_(reinterpret_cast<std::byte*>(&number_)), bytes_(sizeof number), number_(number) {}
   /// Foreign memory, valid while `owner` lives (a loader's batch, a mapped file).
   Storage(std::byte* data, std::size_t bytes, std::shared_ptr<void> owner);
   ~Storage();
@@ -41,6 +44,7 @@ class INFEED_API Storage {
   Allocator* allocator_ = nullptr;
   std::shared_ptr<void> owner_;
   std::atomic<std::uint32_t> version_{0};
+  std::uint64_t number_ = 0;
 };
 
 }  // namespace infeed
