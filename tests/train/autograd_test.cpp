@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "infeed/base/error.h"
 #include "infeed/train/autograd/anomaly.h"
@@ -303,6 +305,16 @@ TEST_F(AutogradTest, KeepsGradientsInTheDtypeOfTheirLeaf) {
   sum(wide.to(DType::kFloat32) * x).backward();
   EXPECT_EQ(wide.grad().dtype(), DType::kFloat64);
   EXPECT_THROW(Tensor::arange(3).set_requires_grad(), RuntimeError);
+}
+
+TEST(FewTest, HoldsMoreThanItsOwnRoom) {
+  Few<std::string, 2> few;
+  for (const char* item : {"a", "b", "c", "d"}) few.push_back(item);
+  EXPECT_EQ(std::vector<std::string>(few.begin(), few.end()), (std::vector<std::string>{"a", "b", "c", "d"}));
+  const Few<std::string, 2> taken(std::move(few));
+  EXPECT_EQ(taken.size(), 4U);
+  EXPECT_EQ(taken[3], "d");
+  EXPECT_TRUE(few.empty());  // NOLINT: what is left is part of it
 }
 
 }  // namespace

@@ -118,5 +118,16 @@ TEST(OpsTest, KnowsShapesWithoutMemory) {
   EXPECT_THROW((void)none.select(0, 0).select(0, 0).item(), RuntimeError);
 }
 
+TEST(OpsTest, TakesNumbersBesideManyElements) {
+  const Tensor x = Tensor::arange(100'003).to(DType::kFloat32);  // more than a block, on several threads
+  const Tensor one = Tensor::from_values({1.0}, {});             // float64, without dimensions
+  const Tensor y = x * 2 + one;
+  const Tensor z = 3.0 - x.view({-1, 1}).expand({-1, 2});
+  for (const std::int64_t i : {0L, 511L, 512L, 65'537L, 100'002L}) {
+    EXPECT_EQ(y.select(0, i).item(), 2.0 * static_cast<double>(i) + 1.0);
+    EXPECT_EQ(z.select(0, i).select(0, 1).item(), 3.0 - static_cast<double>(i));
+  }
+}
+
 }  // namespace
 }  // namespace infeed
