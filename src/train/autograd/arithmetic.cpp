@@ -168,8 +168,8 @@ Tensor minimum(const Tensor& a, const Tensor& b) {
 
 Tensor atan2(const Tensor& a, const Tensor& b) {
   return record("Atan2Backward0", {a, b}, real_binary(BinaryOp::kAtan2, a, b), {a, b}, [](const Pass& p) {
-    const Tensor y = p.saved(0);
-    const Tensor x = p.saved(1);
+    const Tensor y = widened(p.saved(0));
+    const Tensor x = widened(p.saved(1));
     const Tensor scaled = p.g() / (x * x + y * y);
     if (p.needs(0)) p.give(0, scaled * x);
     if (p.needs(1)) p.give(1, -(scaled * y));
@@ -224,9 +224,10 @@ Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight) {
   return record("LerpBackward0", {a, b, weight}, ternary_of(TernaryOp::kLerp, a, b, weight, 1.0), {a, b, weight},
                 [](const Pass& p) {
                   const Tensor w = p.saved(2);
-                  if (p.needs(0)) p.give(0, p.g() - p.g() * w);  // 1 - w of a number would be float32
-                  if (p.needs(1)) p.give(1, p.g() * w);
-                  if (p.needs(2)) p.give(2, p.g() * (p.saved(1) - p.saved(0)));
+                  const Tensor g = widened(p.g());
+                  if (p.needs(0)) p.give(0, g - g * w);  // 1 - w of a number would be float32
+                  if (p.needs(1)) p.give(1, g * w);
+                  if (p.needs(2)) p.give(2, g * (p.saved(1) - p.saved(0)));
                 });
 }
 

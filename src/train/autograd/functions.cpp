@@ -168,6 +168,18 @@ Tensor clamp(const Tensor& x, const Tensor& low, const Tensor& high) {
   });
 }
 
+Tensor hardtanh(const Tensor& x, double low, double high) {
+  require<ValueError>(low <= high, "hardtanh: max_val must be larger than min_val");
+  const Tensor y = [&] {
+    const NoGradGuard no_grad;
+    return clamped(x, Tensor::wrapped(low), Tensor::wrapped(high)).to(x.dtype());
+  }();
+  return record("HardtanhBackward0", {x}, y, {x}, [low, high](const Pass& p) {
+    const Tensor in = p.saved(0);
+    return where(logical_and(gt(in, low), lt(in, high)), p.g(), 0.0);
+  });
+}
+
 Tensor relu(const Tensor& x) {
   return function(
       "ReluBackward0", UnaryOp::kRelu, x, Keeps::kOutput,

@@ -146,7 +146,8 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value) {
           mask.dtype());
   require(value.ndim() == 0,
           "masked_fill only supports a 0-dimensional value tensor, but got tensor with {} dimension(s).", value.ndim());
-  require(can_cast(value.dtype(), x.dtype()), "value cannot be converted to type {} without overflow", x.dtype());
+  require(value.is_wrapped_number() || can_cast(value.dtype(), x.dtype()),
+          "value cannot be converted to type {} without overflow", x.dtype());
   const Tensor plain = value.detach().to(x.dtype());
   Tensor y = empty_result(x, mask, x.dtype());
   kernels::ternary(kernels::TernaryOp::kWhere, y, mask, plain, x, x.dtype());

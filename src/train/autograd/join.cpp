@@ -7,6 +7,7 @@
 #include "infeed/train/autograd/grad_mode.h"
 #include "infeed/train/autograd/ops.h"
 #include "train/autograd/record.h"
+#include "train/autograd/result.h"
 #include "train/kernels/copy.h"
 #include "train/kernels/order.h"
 #include "train/kernels/reduce.h"
@@ -241,10 +242,11 @@ Tensor cumsum(const Tensor& x, int dim) {
 }
 
 Tensor cumprod(const Tensor& x, int dim) {
-  std::vector<Tensor> products = x.ndim() == 0 ? std::vector<Tensor>() : unbind(x, dim);
+  if (!is_floating_point(x.dtype()) && x.dtype() != DType::kInt64) return cumprod(x.to(DType::kInt64), dim);
+  std::vector<Tensor> products = x.ndim() == 0 ? std::vector<Tensor>() : unbind(widened(x), dim);
   if (products.empty()) return x.clone();
   for (std::size_t i = 1; i < products.size(); ++i) products[i] = products[i - 1] * products[i];
-  return stack(products, wrap_dim(dim, x.ndim()));
+  return stack(products, wrap_dim(dim, x.ndim())).to(x.dtype());
 }
 
 namespace {

@@ -82,6 +82,8 @@ Tensor real_binary(BinaryOp op, const Tensor& a, const Tensor& b) {
 
 Tensor binary_of(BinaryOp op, const Tensor& a, const Tensor& b) { return binary_result(op, a, b, result_type(a, b)); }
 
+Tensor widened(const Tensor& x) { return x.defined() && is_half(x.dtype()) ? x.to(DType::kFloat32) : x; }
+
 Tensor times(const Tensor& g, const Tensor& v) {
   return needs_graph({g, v}) ? g * v : binary_of(BinaryOp::kTimes, g, v);
 }

@@ -31,6 +31,12 @@ namespace infeed {
 /// In the operands' common dtype.
 [[nodiscard]] Tensor binary_of(kernels::BinaryOp op, const Tensor& a, const Tensor& b);
 
+[[nodiscard]] inline bool is_half(DType dtype) noexcept {
+  return dtype == DType::kFloat16 || dtype == DType::kBFloat16;
+}
+/// float16 and bfloat16 as float32: for formulas of several operations that shall round once.
+[[nodiscard]] Tensor widened(const Tensor& x);
+
 /// g v and g / v for backward: 0 where g is 0, so that what a mask left out cannot make NaN of it. Under create_graph
 /// the plain operations.
 [[nodiscard]] Tensor times(const Tensor& g, const Tensor& v);

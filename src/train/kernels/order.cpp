@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "train/kernels/convert.h"
+#include "train/kernels/copy.h"
 #include "train/kernels/parallel.h"
 #include "train/tensor/check.h"
 
@@ -34,6 +35,11 @@ void add_to(T& place, T value) noexcept {
     place = narrow<T>(widen<float>(place) + widen<float>(value));
   else
     place = static_cast<T>(place + value);
+}
+
+// Sums of small floats are kept in float32 and rounded once, as in all reductions.
+bool sums_widely(const Tensor& x, PutMode mode) {
+  return mode == PutMode::kAdd && x.is_contiguous() && (x.dtype() == DType::kFloat16 || x.dtype() == DType::kBFloat16);
 }
 
 }  // namespace
@@ -114,6 +120,11 @@ void take(const Tensor& out, const Tensor& x, std::span<const std::int64_t> plac
 void put(const Tensor& x, std::span<const std::int64_t> places, std::span<const std::int64_t> inner,
          const Tensor& values, PutMode mode) {
   if (x.is_meta() || values.numel() == 0) return;
+  if (sums_widely(x, mode)) {
+    const Tensor wide = x.detach().to(DType::kFloat32);
+    put(wide, places, inner, values.to(DType::kFloat32), mode);
+    return copy(x, wide);
+  }
   with_dtype(x.dtype(), [&]<class T>(T) {
     T* const to = reinterpret_cast<T*>(x.data_ptr());
     const T* from = reinterpret_cast<const T*>(values.data_ptr());

@@ -4,6 +4,7 @@
 #include "infeed/train/nn/functional.h"
 #include "train/autograd/autocast.h"
 #include "train/autograd/replay.h"
+#include "train/autograd/result.h"
 #include "train/kernels/conv.h"
 #include "train/kernels/dnnl_api.h"
 #include "train/kernels/elementwise.h"
@@ -53,6 +54,7 @@ void check_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, co
 
 // y[n, g, o, p] = sum over c, i, j of weight[g, o, c i j] x[n, g, c i j, p], where x is seen as its windows p.
 Tensor by_windows(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvGeometry& g) {
+  if (is_half(x.dtype())) return by_windows(widened(x), widened(weight), widened(bias), g).to(x.dtype());
   const std::array<std::int64_t, 4> amounts = {g.padding[1], g.padding[1], g.padding[0], g.padding[0]};
   const Tensor padded = pad(x, amounts).contiguous();
   const Shape y = kernels::conv2d_shape(x.shape(), weight.shape(), g);
@@ -128,9 +130,12 @@ Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
 
 namespace {
 
-// The gradient of a convolution from y-sized `x` to `shape`, as an operation of its own.
-Tensor transposed(const Tensor& x, const Tensor& weight, const Shape& shape, const ConvGeometry& g) {
+// The gradient of a convolution from y-sized `x` to `shape`, as an operation of its own. Without recording.
+Tensor transposed(const Tensor& x, const Tensor& weight, const Tensor& bias, const Shape& shape,
+                  const ConvGeometry& g) {
   if (x.is_meta()) return Tensor::empty(shape, x.options());
+  if (is_half(x.dtype())) return transposed(widened(x), widened(weight), widened(bias), shape, g).to(x.dtype());
+  if (bias.defined()) return transposed(x, weight, {}, shape, g).add_(bias.view({1, -1, 1, 1}));
   if (native(x)) return kernels::conv2d_backward_input(x.contiguous(kLast), weight, shape, g);
   const EnableGradGuard recording;
   const Tensor zeros = Tensor::zeros(shape, x.options()).set_requires_grad();
@@ -161,24 +166,27 @@ Tensor conv_transpose2d(const Tensor& given, const Tensor& weight, const Tensor&
   }
   const Tensor x = given.contiguous(native(given) ? kLast : MemoryFormat::kContiguous);
   const Tensor plain = weight.contiguous();
-  const Tensor y =
-      record("ConvolutionBackward0", {x, plain}, transposed(x, plain, shape, g), {x, plain}, [g](const Pass& p) {
-        const Conv2dSpec spec_of{
-            {g.stride[0], g.stride[1]}, {g.padding[0], g.padding[1]}, {g.dilation[0], g.dilation[1]}, g.groups};
-        if (p.needs(0)) p.give(0, conv2d(p.g(), p.saved(1), {}, spec_of));
-        if (!p.needs(1)) return;
-        if (!grad_enabled() && native(p.saved(0))) {
-          p.give(1, kernels::conv2d_backward_weight(p.saved(0), p.g().contiguous(kLast), p.saved(1).shape(), false, g)
-                        .weight);
-          return;
-        }
-        const bool create = grad_enabled();  // the weight's gradient is that of a convolution of g, weighted by x
-        const EnableGradGuard recording;
-        const Tensor w = create ? p.saved(1) : p.saved(1).detach().set_requires_grad();
-        const Tensor through = by_windows(p.g(), w, {}, g);
-        p.give(1, grad({&through, 1}, {&w, 1}, {p.saved(0)}, {.create_graph = create}).front());
-      });
-  return bias.defined() ? y + bias.view({1, -1, 1, 1}) : y;
+  const Tensor made = [&] {
+    const NoGradGuard no_grad;
+    return transposed(x, plain, bias, shape, g);
+  }();
+  return record("ConvolutionBackward0", {x, plain, bias}, made, {x, plain}, [g](const Pass& p) {
+    const Conv2dSpec spec_of{
+        {g.stride[0], g.stride[1]}, {g.padding[0], g.padding[1]}, {g.dilation[0], g.dilation[1]}, g.groups};
+    if (p.needs(0)) p.give(0, conv2d(p.g(), p.saved(1), {}, spec_of));
+    if (p.needs(2)) p.give(2, sum(p.g(), {0, 2, 3}));
+    if (!p.needs(1)) return;
+    if (!grad_enabled() && native(p.saved(0))) {
+      p.give(1,
+             kernels::conv2d_backward_weight(p.saved(0), p.g().contiguous(kLast), p.saved(1).shape(), false, g).weight);
+      return;
+    }
+    const bool create = grad_enabled();  // the weight's gradient is that of a convolution of g, weighted by x
+    const EnableGradGuard recording;
+    const Tensor w = create ? p.saved(1) : p.saved(1).detach().set_requires_grad();
+    const Tensor through = by_windows(p.g(), w, {}, g);
+    p.give(1, grad({&through, 1}, {&w, 1}, {p.saved(0)}, {.create_graph = create}).front());
+  });
 }
 
 }  // namespace infeed::nn

@@ -7,6 +7,7 @@
 #include "infeed/train/tensor/warning.h"
 #include "train/autograd/autocast.h"
 #include "train/autograd/replay.h"
+#include "train/autograd/result.h"
 #include "train/kernels/cross_entropy.h"
 #include "train/tensor/check.h"
 
@@ -29,8 +30,10 @@ void check_same_size(std::string_view loss, const Tensor& x, const Tensor& t) {
 // One node over the losses of all elements and their reduction: PyTorch's name for it, and less memory.
 template <class Loss>
 Tensor elementwise_loss(std::string_view name, const Tensor& x, const Tensor& t, Reduction reduction, Loss loss) {
-  const auto forward = [loss, reduction](const std::vector<Tensor>& in) {
-    return reduced(loss(in[0], in[1]), reduction);
+  const DType dtype = result_type(x, t);
+  const auto forward = [loss, reduction, dtype](const std::vector<Tensor>& in) {
+    const Tensor y = reduced(loss(widened(in[0]), widened(in[1])), reduction);
+    return is_half(dtype) ? y.to(dtype) : y;
   };
   const Tensor y = [&] {
     const NoGradGuard no_grad;

@@ -5,6 +5,7 @@
 #include "infeed/train/autograd/ops.h"
 #include "infeed/train/nn/functional.h"
 #include "train/autograd/replay.h"
+#include "train/autograd/result.h"
 #include "train/kernels/batch_norm.h"
 #include "train/kernels/dnnl_api.h"
 #include "train/kernels/layer_norm.h"
@@ -34,6 +35,7 @@ Tensor scaled(const Tensor& y, const Tensor& x, const Tensor& weight, const Tens
 }
 
 Tensor batch_norm_in_operations(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+  if (is_half(x.dtype())) return batch_norm_in_operations(widened(x), weight, bias, eps).to(x.dtype());
   const Dims dims = all_but_channels(x);
   const Tensor centred = x - mean(x, dims, true);
   return scaled(centred * rsqrt(mean(centred * centred, dims, true) + eps), x, weight, bias);
@@ -50,7 +52,8 @@ void update_running(const Tensor& running_mean, const Tensor& running_var, const
 // Evaluation: the statistics are constants, so plain arithmetic does.
 Tensor batch_norm_eval(const Tensor& x, const Tensor& mean, const Tensor& var, const Tensor& weight, const Tensor& bias,
                        double eps) {
-  const Tensor factor = rsqrt(var.detach() + eps);
+  if (is_half(x.dtype())) return batch_norm_eval(widened(x), mean, var, weight, bias, eps).to(x.dtype());
+  const Tensor factor = rsqrt(widened(var.detach()) + eps);
   return scaled((x - per_channel(mean.detach(), x)) * per_channel(factor, x), x, weight, bias);
 }
 
@@ -98,7 +101,8 @@ Tensor batch_norm_plain(const Tensor& x, const Tensor& weight, const Tensor& bia
   const Tensor y = [&] {
     const NoGradGuard no_grad;
     const Dims dims = all_but_channels(x);
-    update_running(running_mean, running_var, mean(x, dims), var(x, dims, 0.0),
+    const Tensor wide = widened(x);
+    update_running(running_mean, running_var, mean(wide, dims), var(wide, dims, 0.0),
                    static_cast<double>(x.numel() / x.size(1)), spec.momentum);
     return batch_norm_in_operations(x, weight, bias, spec.eps);
   }();
@@ -110,9 +114,12 @@ Tensor batch_norm_plain(const Tensor& x, const Tensor& weight, const Tensor& bia
 
 }  // namespace
 
-Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
-                  const Tensor& bias, const BatchNormSpec& spec) {
-  check_batch_norm(x, weight, bias, running_mean, running_var, spec.training);
+Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight_given,
+                  const Tensor& bias_given, const BatchNormSpec& spec) {
+  check_batch_norm(x, weight_given, bias_given, running_mean, running_var, spec.training);
+  const auto dense = [](const Tensor& t) { return t.defined() ? t.contiguous() : t; };
+  const Tensor weight = dense(weight_given);
+  const Tensor bias = dense(bias_given);
   const bool relu = spec.activation == Activation::kRelu;
   const auto finished = [&](const Tensor& y) { return relu ? infeed::relu(y) : y; };
   const auto fits = [](const Tensor& t) { return t.defined() && t.dtype() == DType::kFloat32; };
@@ -121,8 +128,8 @@ Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& run
   if (!spec.training) {
     if (!native || x.ndim() != 4 || needs_graph({x, weight, bias}))
       return finished(batch_norm_eval(x, running_mean, running_var, weight, bias, spec.eps));
-    return kernels::batch_norm_eval(x.contiguous(MemoryFormat::kChannelsLast), weight, bias, running_mean, running_var,
-                                    spec.eps, relu);
+    return kernels::batch_norm_eval(x.contiguous(MemoryFormat::kChannelsLast), weight, bias, dense(running_mean),
+                                    dense(running_var), spec.eps, relu);
   }
   if (!native) return finished(batch_norm_plain(x, weight, bias, running_mean, running_var, spec));
   if (x.ndim() == 4)
@@ -190,6 +197,7 @@ Tensor layer_norm(const Tensor& x, const Shape& shape, const Tensor& weight, con
 
 Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, const Tensor& bias, double eps) {
   require(x.ndim() >= 2, "Expected at least 2 dimensions for input tensor but received {}", x.ndim());
+  if (is_half(x.dtype())) return group_norm(widened(x), groups, widened(weight), widened(bias), eps).to(x.dtype());
   require(
       groups > 0 && x.size(1) % groups == 0,
       "Expected number of channels in input to be divisible by num_groups, but got input of shape {} and num_groups={}",

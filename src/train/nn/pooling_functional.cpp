@@ -6,6 +6,7 @@
 #include "infeed/train/autograd/ops.h"
 #include "infeed/train/nn/functional.h"
 #include "train/autograd/replay.h"
+#include "train/autograd/result.h"
 #include "train/kernels/dnnl_api.h"
 #include "train/kernels/pool.h"
 #include "train/tensor/check.h"
@@ -181,12 +182,12 @@ Tensor avg_pool2d(const Tensor& x, Size2 kernel, const PoolSpec& spec) {
   const PoolGeometry g = geometry_of("avg_pool2d", x, kernel, spec);
   require(g.dilation[0] * g.dilation[1] == 1, "avg_pool2d: windows have no dilation");
   if (x.is_meta()) return Tensor::empty(kernels::pool2d_shape(x.shape(), g), x.options());
-  const Tensor y = native(x) ? native_mean(x, g) : mean_of_windows(x, g);
+  const Tensor y = native(x) ? native_mean(x, g) : mean_of_windows(widened(x), g);
   const bool counts_differ = g.ceil_mode || g.padding[0] + g.padding[1] != 0;
-  if (!spec.divisor_override && !(spec.count_include_pad && counts_differ)) return y;
+  if (!spec.divisor_override && !(spec.count_include_pad && counts_differ)) return y.to(x.dtype());
   const Tensor wanted =
       spec.divisor_override ? Tensor(static_cast<double>(*spec.divisor_override)) : counts_of(x, g, true);
-  return y * (counts_of(x, g, false) / wanted).to(x.dtype());
+  return (y * (counts_of(x, g, false) / wanted).to(y.dtype())).to(x.dtype());
 }
 
 Tensor adaptive_avg_pool2d(const Tensor& x, Size2 output) {
@@ -195,7 +196,8 @@ Tensor adaptive_avg_pool2d(const Tensor& x, Size2 output) {
   if (x.is_meta()) return Tensor::empty({x.size(0), x.size(1), output.height, output.width}, x.options());
   if (x.size(2) % output.height == 0 && x.size(3) % output.width == 0)
     return avg_pool2d(x, {x.size(2) / output.height, x.size(3) / output.width});
-  return over_windows(over_windows({x, {}}, 2, output.height, average), 3, output.width, average).values;
+  const ValuesAndIndices rows = over_windows({widened(x), {}}, 2, output.height, average);
+  return over_windows(rows, 3, output.width, average).values.to(x.dtype());
 }
 
 ValuesAndIndices adaptive_max_pool2d(const Tensor& x, Size2 output) {

@@ -116,6 +116,9 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
   require(q.ndim() >= 2 && k.ndim() >= 2 && v.ndim() >= 2,
           "scaled_dot_product_attention: expected tensors of at least 2 dimensions, got {}, {} and {}", q.ndim(),
           k.ndim(), v.ndim());
+  if (q.dtype() == DType::kFloat16)  // rounded once
+    return scaled_dot_product_attention(q.to(DType::kFloat32), k.to(DType::kFloat32), v.to(DType::kFloat32), mask, spec)
+        .to(DType::kFloat16);
   const double scale = spec.scale.value_or(1.0 / std::sqrt(static_cast<double>(q.size(-1))));
   Tensor scores = matmul(q * scale, k.transpose(-2, -1));
   if (spec.is_causal) {

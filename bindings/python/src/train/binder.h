@@ -50,10 +50,13 @@ struct Binder {
   /// The same, and in place: x.exp_().
   template <Tensor (*op)(const Tensor&)>
   void unary(const char* name) const {
-    both(name, [](const Tensor& x) {
-      const Unlocked unlocked(x);
-      return op(x);
-    });
+    both(
+        name,
+        [](const Tensor& x) {
+          const Unlocked unlocked(x);
+          return op(x);
+        },
+        "input"_a);
     tensor.def((std::string(name) + "_").c_str(), [](Tensor x) {
       const Unlocked unlocked(x);
       return in_place(x, {}, [](const Tensor& t) { return op(t); });
@@ -61,15 +64,15 @@ struct Binder {
   }
 
   template <Tensor (*op)(const Tensor&, const Tensor&)>
-  void binary(const char* name, bool with_in_place = true) const {
+  void binary(const char* name, bool with_in_place = true, const char* other = "other") const {
     both(
         name,
         [](const Operand& a, const Operand& b) {
           const Unlocked unlocked(a.tensor);
           return op(a, b);
         },
-        "input"_a, "other"_a);
-    if (with_in_place) in_place_binary<op>((std::string(name) + "_").c_str());
+        "input"_a, nb::arg(other));
+    if (with_in_place) in_place_binary<op>((std::string(name) + "_").c_str(), nb::arg(other));
   }
 
   template <Tensor (*op)(const Tensor&, const Tensor&), class... Extra>

@@ -33,20 +33,26 @@ void bind_arithmetic(const Binder& to) {
   to.tensor.def(
       "mul_", [](Tensor x, const Operand& y) { return x.mul_(y); }, "other"_a);
   to.tensor.def(
-      "div_", [](Tensor x, const Operand& y) { return x.div_(y); }, "other"_a);
+      "div_",
+      [](Tensor x, const Operand& y, const std::optional<std::string>& rounding_mode) {
+        if (!rounding_mode) return x.div_(y);
+        return in_place(x, {y.tensor}, [&](const Tensor& t) { return div(t, y, *rounding_mode); });
+      },
+      "other"_a, nb::kw_only(), "rounding_mode"_a = nb::none());
   to.binary<mul>("mul", false);
   to.binary<mul>("multiply", false);
   to.binary<plain_div>("true_divide", false);
   to.binary<floor_divide>("floor_divide");
   to.binary<remainder>("remainder");
   to.binary<fmod>("fmod");
-  to.binary<pow>("pow");
+  to.binary<pow>("pow", true, "exponent");
   to.binary<maximum>("maximum", false);
   to.binary<minimum>("minimum", false);
   to.binary<atan2>("atan2");
-  to.tensor.def("where", [](const Tensor& x, const Tensor& condition, const Operand& other) {
-    return where(condition, x, other);
-  });
+  to.tensor.def(
+      "where",
+      [](const Tensor& x, const Tensor& condition, const Operand& other) { return where(condition, x, other); },
+      "condition"_a, "other"_a);
 }
 
 void bind_infix(const Binder& to) {
@@ -113,11 +119,16 @@ void bind_functions(const Binder& to) {
   to.unary<round>("round");
   to.unary<trunc>("trunc");
   to.unary<relu>("relu");
-  to.both("isnan", [](const Tensor& x) { return isnan(x); });
-  to.both("isinf", [](const Tensor& x) { return isinf(x); });
-  to.both("isfinite", [](const Tensor& x) { return isfinite(x); });
-  to.both("logical_not", [](const Tensor& x) { return logical_not(x); });
-  to.both("bitwise_not", [](const Tensor& x) { return bitwise_not(x); });
+  to.both(
+      "isnan", [](const Tensor& x) { return isnan(x); }, "input"_a);
+  to.both(
+      "isinf", [](const Tensor& x) { return isinf(x); }, "input"_a);
+  to.both(
+      "isfinite", [](const Tensor& x) { return isfinite(x); }, "input"_a);
+  to.both(
+      "logical_not", [](const Tensor& x) { return logical_not(x); }, "input"_a);
+  to.both(
+      "bitwise_not", [](const Tensor& x) { return bitwise_not(x); }, "input"_a);
 }
 
 // A bound is absent, a number or a tensor.
@@ -145,8 +156,10 @@ void bind_clamp(const Binder& to) {
           return in_place(x, {}, [&](const Tensor& t) { return clamped(t, low, high); });
         },
         "min"_a = nb::none(), "max"_a = nb::none());
-  to.both("clamp_min", [](const Tensor& x, const Operand& low) { return clamped(x, low, {}); });
-  to.both("clamp_max", [](const Tensor& x, const Operand& high) { return clamped(x, {}, high); });
+  to.both(
+      "clamp_min", [](const Tensor& x, const Operand& low) { return clamped(x, low, {}); }, "input"_a, "min"_a);
+  to.both(
+      "clamp_max", [](const Tensor& x, const Operand& high) { return clamped(x, {}, high); }, "input"_a, "max"_a);
   to.tensor.def("clamp_min_", [](Tensor x, const Operand& low) {
     return in_place(x, {}, [&](const Tensor& t) { return clamped(t, low, {}); });
   });
@@ -181,9 +194,12 @@ void bind_of_three(const Binder& to) {
   to.both(
       "lerp", [](const Tensor& a, const Tensor& b, const Operand& weight) { return lerp(a, b, weight); }, "input"_a,
       "end"_a, "weight"_a);
-  to.tensor.def("lerp_", [](Tensor a, const Tensor& b, const Operand& weight) {
-    return in_place(a, {b, weight.tensor}, [&](const Tensor& t) { return lerp(t, b, weight); });
-  });
+  to.tensor.def(
+      "lerp_",
+      [](Tensor a, const Tensor& b, const Operand& weight) {
+        return in_place(a, {b, weight.tensor}, [&](const Tensor& t) { return lerp(t, b, weight); });
+      },
+      "end"_a, "weight"_a);
   to.both("addcmul", addcmul, "input"_a, "tensor1"_a, "tensor2"_a, nb::kw_only(), "value"_a = Scalar(1));
   to.both("addcdiv", addcdiv, "input"_a, "tensor1"_a, "tensor2"_a, nb::kw_only(), "value"_a = Scalar(1));
   to.tensor.def(
@@ -207,6 +223,9 @@ void bind_activations(const Binder& to) {
       "leaky_relu", [](const Tensor& x, double slope) { return leaky_relu(x, slope); }, "input"_a,
       "negative_slope"_a = 0.01);
   m.def(
+      "hardtanh", [](const Tensor& x, double low, double high) { return hardtanh(x, low, high); }, "input"_a,
+      "min_val"_a = -1.0, "max_val"_a = 1.0);
+  m.def(
       "elu", [](const Tensor& x, double alpha) { return elu(x, alpha); }, "input"_a, "alpha"_a = 1.0);
   m.def(
       "gelu",
@@ -226,6 +245,25 @@ void bind_activations(const Binder& to) {
       "logsigmoid", [](const Tensor& x) { return logsigmoid(x); }, "input"_a);
 }
 
+// The same in place, for modules with inplace=True.
+void bind_activations_in_place(nb::module_& m) {
+  m.def(
+      "leaky_relu_",
+      [](Tensor x, double slope) { return in_place(x, {}, [&](const Tensor& t) { return leaky_relu(t, slope); }); },
+      "input"_a, "negative_slope"_a = 0.01);
+  m.def(
+      "hardtanh_",
+      [](Tensor x, double low, double high) {
+        return in_place(x, {}, [&](const Tensor& t) { return hardtanh(t, low, high); });
+      },
+      "input"_a, "min_val"_a = -1.0, "max_val"_a = 1.0);
+  m.def(
+      "elu_", [](Tensor x, double alpha) { return in_place(x, {}, [&](const Tensor& t) { return elu(t, alpha); }); },
+      "input"_a, "alpha"_a = 1.0);
+  m.def(
+      "silu_", [](Tensor x) { return in_place(x, {}, [](const Tensor& t) { return silu(t); }); }, "input"_a);
+}
+
 }  // namespace
 
 void bind_elementwise(const Binder& to) {
@@ -236,6 +274,7 @@ void bind_elementwise(const Binder& to) {
   bind_comparisons(to);
   bind_of_three(to);
   bind_activations(to);
+  bind_activations_in_place(to.module);
 }
 
 }  // namespace infeed::python

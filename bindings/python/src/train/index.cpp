@@ -77,8 +77,8 @@ using Places = std::vector<std::optional<Tensor>>;
 
 void bind_picking(const Binder& to) {
   to.both(
-      "gather", [](const Tensor& x, int dim, const Tensor& index) { return gather(x, dim, index); }, "input"_a, "dim"_a,
-      "index"_a);
+      "gather", [](const Tensor& x, int dim, const Tensor& index, bool) { return gather(x, dim, index); }, "input"_a,
+      "dim"_a, "index"_a, nb::kw_only(), "sparse_grad"_a = false);
   to.both(
       "index_select", [](const Tensor& x, int dim, const Tensor& index) { return index_select(x, dim, index); },
       "input"_a, "dim"_a, "index"_a);

@@ -15,8 +15,8 @@ Tensor product(const Tensor& a, const Tensor& b) {
 }
 
 template <Product op>
-void bind_product(const Binder& to, const char* name) {
-  to.both(name, product<op>, "input"_a, "other"_a);
+void bind_product(const Binder& to, const char* name, const char* second) {
+  to.both(name, product<op>, "input"_a, nb::arg(second));
 }
 
 using Sum = Tensor (*)(const Tensor&, const Tensor&, const Tensor&, const Scalar&, const Scalar&);
@@ -30,12 +30,12 @@ Tensor sum_of_product(const Tensor& x, const Tensor& a, const Tensor& b, const S
 }  // namespace
 
 void bind_matmul(const Binder& to) {
-  bind_product<matmul>(to, "matmul");
-  bind_product<mm>(to, "mm");
-  bind_product<bmm>(to, "bmm");
-  bind_product<mv>(to, "mv");
-  bind_product<dot>(to, "dot");
-  bind_product<outer>(to, "outer");
+  bind_product<matmul>(to, "matmul", "other");
+  bind_product<mm>(to, "mm", "mat2");
+  bind_product<bmm>(to, "bmm", "mat2");
+  bind_product<mv>(to, "mv", "vec");
+  bind_product<dot>(to, "dot", "tensor");
+  bind_product<outer>(to, "outer", "vec2");
   to.tensor.def("__matmul__", product<matmul>, nb::is_operator());
   to.tensor.def(
       "__rmatmul__", [](const Tensor& a, const Tensor& b) { return product<matmul>(b, a); }, nb::is_operator());

@@ -61,28 +61,59 @@ void bind_products(nb::module_& m) {
       "query"_a, "key"_a, "value"_a, "attn_mask"_a.none(), "dropout_p"_a, "is_causal"_a, "scale"_a.none());
 }
 
+// Averages ignore the dilation, largest values the padding's part and the divisor.
+nn::PoolSpec pool_spec(const Sizes& stride, const Sizes& padding, const Sizes& dilation, bool ceil_mode,
+                       bool count_include_pad, std::optional<std::int64_t> divisor) {
+  return {.stride = pair_of(stride),
+          .padding = padding_of(padding),
+          .dilation = pair_of(dilation),
+          .ceil_mode = ceil_mode,
+          .count_include_pad = count_include_pad,
+          .divisor_override = divisor};
+}
+
+nb::tuple both_of(const ValuesAndIndices& pair) { return nb::make_tuple(pair.values, pair.indices); }
+
+nb::object max_pool(const Tensor& x, const Sizes& kernel, const Sizes& stride, const Sizes& padding,
+                    const Sizes& dilation, bool ceil_mode, bool return_indices) {
+  const nn::PoolSpec spec = pool_spec(stride, padding, dilation, ceil_mode, true, {});
+  if (kernel.ndim() == 1)
+    return return_indices ? nb::object(both_of(nn::max_pool1d_with_indices(x, kernel[0], spec)))
+                          : nb::cast(nn::max_pool1d(x, kernel[0], spec));
+  if (return_indices) return both_of(nn::max_pool2d_with_indices(x, pair_of(kernel), spec));
+  Tensor out;
+  {
+    const Unlocked unlocked(x);
+    out = nn::max_pool2d(x, pair_of(kernel), spec);
+  }
+  return nb::cast(out);
+}
+
+Tensor avg_pool(const Tensor& x, const Sizes& kernel, const Sizes& stride, const Sizes& padding, bool ceil_mode,
+                bool count_include_pad, std::optional<std::int64_t> divisor) {
+  const Unlocked unlocked(x);
+  const nn::PoolSpec spec = pool_spec(stride, padding, Sizes{1, 1}, ceil_mode, count_include_pad, divisor);
+  return kernel.ndim() == 1 ? nn::avg_pool1d(x, kernel[0], spec) : nn::avg_pool2d(x, pair_of(kernel), spec);
+}
+
+// Over one dimension or two, as the sizes' count says.
 void bind_pools(nb::module_& m) {
+  m.def("_max_pool", max_pool, "input"_a, "kernel_size"_a, "stride"_a, "padding"_a, "dilation"_a, "ceil_mode"_a,
+        "return_indices"_a);
+  m.def("_avg_pool", avg_pool, "input"_a, "kernel_size"_a, "stride"_a, "padding"_a, "ceil_mode"_a,
+        "count_include_pad"_a, "divisor_override"_a.none());
   m.def(
-      "max_pool2d",
-      [](const Tensor& x, const Sizes& kernel, const Sizes& stride, const Sizes& padding) {
-        const Unlocked unlocked(x);
-        return nn::max_pool2d(x, pair_of(kernel), {.stride = pair_of(stride), .padding = padding_of(padding)});
-      },
-      "input"_a, "kernel_size"_a, "stride"_a, "padding"_a);
-  m.def(
-      "avg_pool2d",
-      [](const Tensor& x, const Sizes& kernel, const Sizes& stride, const Sizes& padding, bool count_include_pad) {
-        const Unlocked unlocked(x);
-        return nn::avg_pool2d(
-            x, pair_of(kernel),
-            {.stride = pair_of(stride), .padding = padding_of(padding), .count_include_pad = count_include_pad});
-      },
-      "input"_a, "kernel_size"_a, "stride"_a, "padding"_a, "count_include_pad"_a);
-  m.def(
-      "adaptive_avg_pool2d",
+      "_adaptive_avg_pool",
       [](const Tensor& x, const Sizes& output) {
         const Unlocked unlocked(x);
-        return nn::adaptive_avg_pool2d(x, pair_of(output));
+        return output.ndim() == 1 ? nn::adaptive_avg_pool1d(x, output[0]) : nn::adaptive_avg_pool2d(x, pair_of(output));
+      },
+      "input"_a, "output_size"_a);
+  m.def(
+      "_adaptive_max_pool",
+      [](const Tensor& x, const Sizes& output) {
+        return both_of(output.ndim() == 1 ? nn::adaptive_max_pool1d(x, output[0])
+                                          : nn::adaptive_max_pool2d(x, pair_of(output)));
       },
       "input"_a, "output_size"_a);
 }
@@ -130,6 +161,10 @@ void bind_others(nb::module_& m) {
       "input"_a, "dim"_a);
   m.def(
       "dropout", [](const Tensor& x, double p) { return nn::dropout(x, p); }, "input"_a, "p"_a);
+  m.def(
+      "dropout_",
+      [](Tensor x, double p) { return in_place(x, {}, [&](const Tensor& t) { return nn::dropout(t, p); }); }, "input"_a,
+      "p"_a);
   m.def(
       "embedding",
       [](const Tensor& weight, const Tensor& indices, std::int64_t padding_idx) {

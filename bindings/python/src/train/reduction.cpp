@@ -133,8 +133,8 @@ void bind_order(const Binder& to) {
       "sort", [](const Tensor& x, int dim, bool descending, bool) { return pair_of(sort(x, dim, descending)); },
       "input"_a, "dim"_a = -1, "descending"_a = false, "stable"_a = true);
   to.both(
-      "argsort", [](const Tensor& x, int dim, bool descending) { return argsort(x, dim, descending); }, "input"_a,
-      "dim"_a = -1, "descending"_a = false);
+      "argsort", [](const Tensor& x, int dim, bool descending, bool) { return argsort(x, dim, descending); }, "input"_a,
+      "dim"_a = -1, "descending"_a = false, "stable"_a = true);
   to.both(
       "topk",
       [](const Tensor& x, std::int64_t k, int dim, bool largest, bool) { return pair_of(topk(x, k, dim, largest)); },
@@ -157,7 +157,8 @@ void bind_reduction(const Binder& to) {
       "all", [](const Tensor& x, std::optional<int> dim, bool keepdim) { return dim ? all(x, *dim, keepdim) : all(x); },
       "input"_a, "dim"_a = nb::none(), "keepdim"_a = false);
   to.both(
-      "count_nonzero", [](const Tensor& x) { return count_nonzero(x); }, "input"_a);
+      "count_nonzero", [](const Tensor& x, const Dim& dim) { return dim ? sum(ne(x, 0), *dim) : count_nonzero(x); },
+      "input"_a, "dim"_a = nb::none());
 }
 
 }  // namespace infeed::python

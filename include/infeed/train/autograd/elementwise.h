@@ -66,7 +66,9 @@ namespace infeed {
                                       const Tensor& high);  ///< either may be undefined
 
 // Activations.
-[[nodiscard]] INFEED_API Tensor relu(const Tensor& x);                             ///< g where y > 0
+[[nodiscard]] INFEED_API Tensor relu(const Tensor& x);  ///< g where y > 0
+[[nodiscard]] INFEED_API Tensor hardtanh(const Tensor& x, double low = -1.0,
+                                         double high = 1.0);  ///< clamp; g strictly between the bounds
 [[nodiscard]] INFEED_API Tensor leaky_relu(const Tensor& x, double slope = 0.01);  ///< g, or slope g where x <= 0
 [[nodiscard]] INFEED_API Tensor elu(const Tensor& x, double alpha = 1.0);          ///< g, or g (y + alpha) where x <= 0
 enum class GeluKind : std::uint8_t { kErf, kTanh };

@@ -4,6 +4,7 @@ from infeed.train.nn import functional, init, utils
 from infeed.train.nn.activation import (
     ELU,
     GELU,
+    Hardtanh,
     LeakyReLU,
     LogSigmoid,
     LogSoftmax,
@@ -22,15 +23,7 @@ from infeed.train.nn.attention import (
     TransformerEncoderLayer,
 )
 from infeed.train.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
-from infeed.train.nn.convolution import (
-    AdaptiveAvgPool2d,
-    AvgPool2d,
-    Conv1d,
-    Conv2d,
-    ConvTranspose2d,
-    MaxPool1d,
-    MaxPool2d,
-)
+from infeed.train.nn.convolution import Conv1d, Conv2d, ConvTranspose2d
 from infeed.train.nn.layers import (
     Bilinear,
     Dropout,
@@ -59,6 +52,16 @@ from infeed.train.nn.normalization import (
     LayerNorm,
 )
 from infeed.train.nn.parameter import Buffer, Parameter
+from infeed.train.nn.pooling import (
+    AdaptiveAvgPool1d,
+    AdaptiveAvgPool2d,
+    AdaptiveMaxPool1d,
+    AdaptiveMaxPool2d,
+    AvgPool1d,
+    AvgPool2d,
+    MaxPool1d,
+    MaxPool2d,
+)
 from infeed.train.nn.recurrent import GRU, LSTM
 
 __all__ = [
@@ -66,7 +69,11 @@ __all__ = [
     "GELU",
     "GRU",
     "LSTM",
+    "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
+    "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d",
+    "AvgPool1d",
     "AvgPool2d",
     "BCELoss",
     "BCEWithLogitsLoss",
@@ -82,6 +89,7 @@ __all__ = [
     "Embedding",
     "Flatten",
     "GroupNorm",
+    "Hardtanh",
     "HuberLoss",
     "Identity",
     "KLDivLoss",

@@ -1,4 +1,4 @@
-"""Convolutions and pooling."""
+"""Convolutions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from infeed.train._train import Tensor
 from infeed.train.nn import functional as F
-from infeed.train.nn.functional import Sizes, _numbers
+from infeed.train.nn._sizes import Sizes, numbers
 from infeed.train.nn.layers import _empty, _reset_like_linear
 from infeed.train.nn.module import Module
 
@@ -42,10 +42,10 @@ class _Conv(Module):
         if padding_mode != "zeros" and (isinstance(padding, str) or self._transposed):
             raise NotImplementedError(f"padding_mode={padding_mode!r} works with numbers as padding only")
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
-        self.kernel_size = _numbers(kernel_size, self._count, "kernel_size")
-        self.stride = _numbers(stride, self._count, "stride")
-        self.padding = padding if isinstance(padding, str) else _numbers(padding, self._count, "padding")
-        self.dilation = _numbers(dilation, self._count, "dilation")
+        self.kernel_size = numbers(kernel_size, self._count, "kernel_size")
+        self.stride = numbers(stride, self._count, "stride")
+        self.padding = padding if isinstance(padding, str) else numbers(padding, self._count, "padding")
+        self.dilation = numbers(dilation, self._count, "dilation")
         self.padding_mode = padding_mode
         ends = (in_channels, out_channels // groups) if self._transposed else (out_channels, in_channels // groups)
         self.weight = _empty(*ends, *self.kernel_size, device=device, dtype=dtype)
@@ -120,7 +120,7 @@ class ConvTranspose2d(_Conv):
             device,
             dtype,
         )
-        self.output_padding = _numbers(output_padding, 2, "output_padding")
+        self.output_padding = numbers(output_padding, 2, "output_padding")
 
     def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         return F.conv_transpose2d(
@@ -143,53 +143,3 @@ class ConvTranspose2d(_Conv):
             for i in range(2)
         ]
         return tuple(wanted - low for wanted, low in zip(output_size[-2:], least))
-
-
-# ---- Pooling ----
-
-
-class _Pool2d(Module):
-    def __init__(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> None:
-        super().__init__()
-        self.kernel_size, self.stride, self.padding = kernel_size, kernel_size if stride is None else stride, padding
-
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
-
-
-class MaxPool2d(_Pool2d):
-    def forward(self, input: Tensor) -> Tensor:
-        return F.max_pool2d(input, self.kernel_size, self.stride, self.padding)
-
-
-class MaxPool1d(_Pool2d):
-    def forward(self, input: Tensor) -> Tensor:
-        return F.max_pool1d(input, self.kernel_size, self.stride, self.padding)
-
-
-class AvgPool2d(_Pool2d):
-    def __init__(
-        self,
-        kernel_size: Sizes,
-        stride: Sizes | None = None,
-        padding: Sizes = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-    ) -> None:
-        super().__init__(kernel_size, stride, padding)
-        self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool2d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
-
-
-class AdaptiveAvgPool2d(Module):
-    def __init__(self, output_size: Any) -> None:
-        super().__init__()
-        self.output_size = output_size
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.adaptive_avg_pool2d(input, self.output_size)
-
-    def extra_repr(self) -> str:
-        return f"output_size={self.output_size}"

@@ -18,16 +18,18 @@ from infeed.train.nn._loss_functions import l1_loss as l1_loss
 from infeed.train.nn._loss_functions import mse_loss as mse_loss
 from infeed.train.nn._loss_functions import nll_loss as nll_loss
 from infeed.train.nn._loss_functions import smooth_l1_loss as smooth_l1_loss
+from infeed.train.nn._pool_functions import adaptive_avg_pool1d as adaptive_avg_pool1d
+from infeed.train.nn._pool_functions import adaptive_avg_pool2d as adaptive_avg_pool2d
+from infeed.train.nn._pool_functions import adaptive_max_pool1d as adaptive_max_pool1d
+from infeed.train.nn._pool_functions import adaptive_max_pool2d as adaptive_max_pool2d
+from infeed.train.nn._pool_functions import avg_pool1d as avg_pool1d
+from infeed.train.nn._pool_functions import avg_pool2d as avg_pool2d
+from infeed.train.nn._pool_functions import max_pool1d as max_pool1d
+from infeed.train.nn._pool_functions import max_pool2d as max_pool2d
+from infeed.train.nn._sizes import Sizes as Sizes
+from infeed.train.nn._sizes import numbers
 
-Sizes = int | Sequence[int]
-
-gelu, elu, leaky_relu, logsigmoid, softplus = (
-    _train.gelu,
-    _train.elu,
-    _train.leaky_relu,
-    _train.logsigmoid,
-    _train.softplus,
-)
+gelu, logsigmoid, softplus = _train.gelu, _train.logsigmoid, _train.softplus
 pad, one_hot = _train.pad, _train.one_hot
 tanh, sigmoid = _train.tanh, _train.sigmoid
 
@@ -37,15 +39,23 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    return _train.silu(input)
+    return _train.silu_(input) if inplace else _train.silu(input)
 
 
-def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    return input.clamp(0, 6)
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    return _train.elu_(input, alpha) if inplace else _train.elu(input, alpha)
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    return _train.leaky_relu_(input, negative_slope) if inplace else _train.leaky_relu(input, negative_slope)
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    return input.clamp(min_val, max_val)
+    return _train.hardtanh_(input, min_val, max_val) if inplace else _train.hardtanh(input, min_val, max_val)
+
+
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    return hardtanh(input, 0.0, 6.0, inplace)
 
 
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype | None = None) -> Tensor:
@@ -76,9 +86,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """out[..., k] = input1 weight[k] input2"""
-    products = _train.matmul(input1.unsqueeze(-2).unsqueeze(-2), weight).squeeze(-2)
-    out = (products * input2.unsqueeze(-2)).sum(-1)
-    return out if bias is None else out + bias
+    if input1.dtype in (_train.float16, _train.bfloat16):  # rounded once
+        wide = [x if x is None else x.float() for x in (input1, input2, weight, bias)]
+        return bilinear(*wide).to(input1.dtype)  # type: ignore[arg-type]
+    products = (input1.unsqueeze(-1) * input2.unsqueeze(-2)).flatten(-2)
+    return _train.linear(products, weight.flatten(1), bias)
 
 
 def embedding(
@@ -105,18 +117,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training:
         return input
-    out = _train.dropout(input, p)
-    return input.copy_(out) if inplace else out
-
-
-def _numbers(value: Sizes, count: int, name: str) -> tuple[int, ...]:
-    if isinstance(value, int):
-        return (value,) * count
-    if len(value) == 1:
-        return (value[0],) * count
-    if len(value) != count:
-        raise RuntimeError(f"expected {name} to be a single integer value or a list of {count} values, but got {value}")
-    return tuple(value)
+    return _train.dropout_(input, p) if inplace else _train.dropout(input, p)
 
 
 # `padding` may be "valid", or "same" where the stride is 1: then more zeros stand behind than before.
@@ -125,7 +126,7 @@ def _padded(
 ) -> tuple[Tensor, tuple[int, ...]]:
     count = len(stride)
     if not isinstance(padding, str):
-        return input, _numbers(padding, count, "padding")
+        return input, numbers(padding, count, "padding")
     if padding == "valid":
         return input, (0,) * count
     if padding != "same":
@@ -150,7 +151,7 @@ def _conv(
     dilation: Sizes,
     groups: int,
 ) -> Tensor:
-    steps, spread = _numbers(stride, count, "stride"), _numbers(dilation, count, "dilation")
+    steps, spread = numbers(stride, count, "stride"), numbers(dilation, count, "dilation")
     x, around = _padded(input, weight, steps, padding, spread)
     return run(x, weight, bias, steps, around, spread, groups)
 
@@ -196,73 +197,12 @@ def conv_transpose2d(
         input,
         weight,
         bias,
-        _numbers(stride, 2, "stride"),
-        _numbers(padding, 2, "padding"),
-        _numbers(output_padding, 2, "output_padding"),
-        _numbers(dilation, 2, "dilation"),
+        numbers(stride, 2, "stride"),
+        numbers(padding, 2, "padding"),
+        numbers(output_padding, 2, "output_padding"),
+        numbers(dilation, 2, "dilation"),
         groups,
     )
-
-
-def max_pool2d(
-    input: Tensor,
-    kernel_size: Sizes,
-    stride: Sizes | None = None,
-    padding: Sizes = 0,
-    dilation: Sizes = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Tensor:
-    """Largest value of each window of [N, C, H, W]."""
-    if ceil_mode or return_indices or _numbers(dilation, 2, "dilation") != (1, 1):
-        raise NotImplementedError("max_pool2d(): ceil_mode, return_indices and dilation are not supported")
-    kernel = _numbers(kernel_size, 2, "kernel_size")
-    return _train.max_pool2d(
-        input,
-        kernel,
-        _numbers(stride, 2, "stride") if stride else kernel,
-        _numbers(padding, 2, "padding"),
-    )
-
-
-def max_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> Tensor:
-    (kernel,) = _numbers(kernel_size, 1, "kernel_size")
-    step = _numbers(stride, 1, "stride")[0] if stride else kernel
-    (around,) = _numbers(padding, 1, "padding")
-    return max_pool2d(input.unsqueeze(-2), (1, kernel), (1, step), (0, around)).squeeze(-2)
-
-
-def avg_pool2d(
-    input: Tensor,
-    kernel_size: Sizes,
-    stride: Sizes | None = None,
-    padding: Sizes = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Tensor:
-    """Mean of each window of [N, C, H, W]."""
-    if ceil_mode or divisor_override is not None:
-        raise NotImplementedError("avg_pool2d(): ceil_mode and divisor_override are not supported")
-    kernel = _numbers(kernel_size, 2, "kernel_size")
-    return _train.avg_pool2d(
-        input,
-        kernel,
-        _numbers(stride, 2, "stride") if stride else kernel,
-        _numbers(padding, 2, "padding"),
-        count_include_pad,
-    )
-
-
-def _output_sizes(output_size: Any, input: Tensor) -> tuple[int, int]:
-    wanted = (output_size, output_size) if isinstance(output_size, int) or output_size is None else tuple(output_size)
-    height, width = (size if want is None else want for want, size in zip(wanted, input.shape[-2:]))
-    return height, width
-
-
-def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """Means of as many windows as asked for."""
-    return _train.adaptive_avg_pool2d(input, _output_sizes(output_size, input))
 
 
 def batch_norm(

@@ -59,14 +59,26 @@ class Linear(Module):
 class Bilinear(Module):
     """out[..., k] = x1 weight[k] x2 + bias[k]"""
 
-    def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True) -> None:
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
-        self.weight = _empty(out_features, in1_features, in2_features)
-        self.register_parameter("bias", _empty(out_features) if bias else None)
-        bound = 1 / math.sqrt(in1_features)
+        place = {"device": device, "dtype": dtype}
+        self.weight = _empty(out_features, in1_features, in2_features, **place)
+        self.register_parameter("bias", _empty(out_features, **place) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        bound = 1 / math.sqrt(self.in1_features)
         init.uniform_(self.weight, -bound, bound)
-        if bias:
+        if self.bias is not None:
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
@@ -96,6 +108,14 @@ class Embedding(Module):
         init.normal_(self.weight)
         if self.padding_idx is not None:
             init.zeros_(self.weight.data[self.padding_idx])
+
+    @classmethod
+    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Embedding:
+        """A layer over rows that exist; they are not trained unless `freeze` is False."""
+        rows, width = embeddings.shape
+        layer = cls(rows, width, padding_idx, "meta", embeddings.dtype)
+        layer.weight = Parameter(embeddings, not freeze)
+        return layer
 
     def forward(self, input: Tensor) -> Tensor:
         return F.embedding(input, self.weight, self.padding_idx)

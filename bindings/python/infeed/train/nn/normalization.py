@@ -8,7 +8,7 @@ from infeed.train import _train
 from infeed.train._train import Tensor
 from infeed.train.nn import functional as F
 from infeed.train.nn import init
-from infeed.train.nn.functional import Sizes
+from infeed.train.nn._sizes import Sizes
 from infeed.train.nn.layers import _empty
 from infeed.train.nn.module import Module
 
@@ -28,13 +28,15 @@ class _BatchNorm(Module):
         track_running_stats: bool = True,
         device: Any = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         place = {"device": device, "dtype": dtype}
         self.register_parameter("weight", _empty(num_features, **place) if affine else None)
-        self.register_parameter("bias", _empty(num_features, **place) if affine else None)
+        self.register_parameter("bias", _empty(num_features, **place) if affine and bias else None)
         tracked = track_running_stats
         self.register_buffer("running_mean", _train.zeros(num_features, **place) if tracked else None)
         self.register_buffer("running_var", _train.ones(num_features, **place) if tracked else None)
@@ -50,8 +52,9 @@ class _BatchNorm(Module):
 
     def reset_parameters(self) -> None:
         self.reset_running_stats()
-        if self.affine:
+        if self.weight is not None:
             init.ones_(self.weight)
+        if self.bias is not None:
             init.zeros_(self.bias)
 
     def _check(self, input: Tensor) -> None:
@@ -140,18 +143,22 @@ class GroupNorm(Module):
         affine: bool = True,
         device: Any = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         if num_channels % num_groups != 0:
             raise ValueError("num_channels must be divisible by num_groups")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         self.register_parameter("weight", _empty(num_channels, device=device, dtype=dtype) if affine else None)
-        self.register_parameter("bias", _empty(num_channels, device=device, dtype=dtype) if affine else None)
+        with_bias = affine and bias
+        self.register_parameter("bias", _empty(num_channels, device=device, dtype=dtype) if with_bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        if self.affine:
+        if self.weight is not None:
             init.ones_(self.weight)
+        if self.bias is not None:
             init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
