@@ -48,11 +48,11 @@ Tensor sub(const Tensor& a, const Tensor& b, const Scalar& alpha) {
   const DType dtype = result_type(a, b);
   check_alpha(alpha, dtype);
   const double factor = alpha.to_double();
-  return record("SubBackward0", {a, b}, binary_result(BinaryOp::kSub, a, b, dtype, {}, factor), {},
-                [factor](const Pass& p) {
-                  if (p.needs(0)) p.give(0, p.g());
-                  if (p.needs(1)) p.give(1, p.g() * -factor);
-                });
+  const std::string_view name = a.is_wrapped_number() ? "RsubBackward1" : "SubBackward0";
+  return record(name, {a, b}, binary_result(BinaryOp::kSub, a, b, dtype, {}, factor), {}, [factor](const Pass& p) {
+    if (p.needs(0)) p.give(0, p.g());
+    if (p.needs(1)) p.give(1, p.g() * -factor);
+  });
 }
 
 Tensor mul(const Tensor& a, const Tensor& b) {
@@ -76,7 +76,7 @@ Tensor div(const Tensor& a, const Tensor& b, std::string_view rounding_mode) {
   require(rounding_mode == "floor" || rounding_mode == "trunc",
           "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{}'", rounding_mode);
   const BinaryOp op = rounding_mode == "floor" ? BinaryOp::kFloorDiv : BinaryOp::kTruncDiv;
-  return record("DivBackward1", {a, b}, binary_of(op, a, b), {}, [](const Pass& p) {
+  return record("DivBackward2", {a, b}, binary_of(op, a, b), {}, [](const Pass& p) {
     if (p.needs(0)) p.give(0, Tensor::zeros(p.g().shape(), p.g().options()));
     if (p.needs(1)) p.give(1, Tensor::zeros(p.g().shape(), p.g().options()));
   });
@@ -96,10 +96,11 @@ Tensor remainder_like(BinaryOp op, std::string_view name, std::string_view round
 }  // namespace
 
 Tensor remainder(const Tensor& a, const Tensor& b) {
-  return remainder_like(BinaryOp::kRemainder, "RemainderBackward0", "floor", a, b);
+  return remainder_like(BinaryOp::kRemainder, b.is_wrapped_number() ? "RemainderBackward0" : "RemainderBackward1",
+                        "floor", a, b);
 }
 Tensor fmod(const Tensor& a, const Tensor& b) {
-  return remainder_like(BinaryOp::kFmod, "FmodBackward0", "trunc", a, b);
+  return remainder_like(BinaryOp::kFmod, b.is_wrapped_number() ? "FmodBackward0" : "FmodBackward1", "trunc", a, b);
 }
 
 namespace {
@@ -116,6 +117,19 @@ Tensor power_of(const Tensor& x, double exponent, DType dtype) {
   return binary_result(BinaryOp::kPow, x, Tensor(static_cast<std::int64_t>(exponent)), dtype);
 }
 
+Tensor pow_tensors(std::string_view name, const Tensor& a, const Tensor& b) {
+  Tensor y = binary_of(BinaryOp::kPow, a, b);
+  return record(name, {a, b}, y, {a, b, saved_for(b, y)}, [](const Pass& p) {
+    const Tensor base = p.saved(0);
+    const Tensor exponent = p.saved(1);
+    if (p.needs(0)) p.give(0, where(eq(exponent, 0.0), 0.0, times(p.g(), exponent * pow(base, exponent - 1.0))));
+    if (p.needs(1)) {
+      const Tensor zero = logical_and(eq(base, 0.0), ge(exponent, 0.0));
+      p.give(1, times(p.g(), where(zero, 0.0, p.saved(2) * log(where(zero, 1.0, base)))));
+    }
+  });
+}
+
 Tensor pow_number(const Tensor& a, const Tensor& b) {
   const double exponent = b.item();
   return record("PowBackward0", {a}, power_of(a, exponent, result_type(a, b)), {a}, [exponent](const Pass& p) {
@@ -129,17 +143,8 @@ Tensor pow_number(const Tensor& a, const Tensor& b) {
 
 Tensor pow(const Tensor& a, const Tensor& b) {
   if (b.is_wrapped_number()) return pow_number(a, b);
-  if (a.is_wrapped_number()) return pow(a.to(result_type(a, b), true), b);
-  Tensor y = binary_of(BinaryOp::kPow, a, b);
-  return record("PowBackward1", {a, b}, y, {a, b, saved_for(b, y)}, [](const Pass& p) {
-    const Tensor base = p.saved(0);
-    const Tensor exponent = p.saved(1);
-    if (p.needs(0)) p.give(0, where(eq(exponent, 0.0), 0.0, times(p.g(), exponent * pow(base, exponent - 1.0))));
-    if (p.needs(1)) {
-      const Tensor zero = logical_and(eq(base, 0.0), ge(exponent, 0.0));
-      p.give(1, times(p.g(), where(zero, 0.0, p.saved(2) * log(where(zero, 1.0, base)))));
-    }
-  });
+  if (a.is_wrapped_number()) return pow_tensors("PowBackward2", a.to(result_type(a, b), true), b);
+  return pow_tensors("PowBackward1", a, b);
 }
 
 namespace {
@@ -221,8 +226,8 @@ Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, const Scalar& 
 }
 
 Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight) {
-  return record("LerpBackward0", {a, b, weight}, ternary_of(TernaryOp::kLerp, a, b, weight, 1.0), {a, b, weight},
-                [](const Pass& p) {
+  return record(weight.is_wrapped_number() ? "LerpBackward0" : "LerpBackward1", {a, b, weight},
+                ternary_of(TernaryOp::kLerp, a, b, weight, 1.0), {a, b, weight}, [](const Pass& p) {
                   const Tensor w = p.saved(2);
                   const Tensor g = widened(p.g());
                   if (p.needs(0)) p.give(0, g - g * w);  // 1 - w of a number would be float32

@@ -32,33 +32,46 @@ void CustomNode::begin(std::span<const Tensor> inputs) {
 void CustomNode::finish(std::span<const Tensor> inputs, std::vector<Tensor>& outputs) {
   if (!needs_graph(inputs)) return;
   for (const Tensor& input : context_.dirty_) check_in_place(input);
-  std::vector<Tensor> results;
-  for (Tensor& output : outputs) {
-    const bool dirty = contains(context_.dirty_, output);
-    if (contains(inputs, output) && !dirty) output = tracked_alias(output, 0, output.shape(), output.strides());
-    if (dirty) output.storage()->bump_version();
-    results.push_back(output);
-  }
-  for (const Tensor& tensor : context_.to_save_) save({tensor}, results);
-  context_.to_save_.clear();
-  context_.node_ = this;
   set_inputs(inputs);
   for (Tensor& output : outputs) {
-    const bool constant = contains(context_.constant_, output) || !is_floating_point(output.dtype());
-    if (constant)
-      add_output(OutputInfo{output.shape(), output.dtype(), output.device()});
+    is_tensor_.push_back(output.defined());
+    if (output.defined())
+      output = attach(inputs, output);
     else
-      add_output(output);
+      add_output(OutputInfo{});
   }
+  for (const Tensor& tensor : context_.to_save_) save({tensor}, outputs);
+  context_.to_save_.clear();
   context_.constant_.clear();
   context_.dirty_.clear();
+  context_.node_ = this;
+}
+
+Tensor CustomNode::attach(std::span<const Tensor> inputs, Tensor output) {
+  if (contains(context_.constant_, output) || !is_floating_point(output.dtype())) {
+    add_output(OutputInfo{output.shape(), output.dtype(), output.device()});
+    return output;
+  }
+  if (contains(context_.dirty_, output)) {
+    const Tensor after = output.detach();
+    add_output(after);
+    rebase_history(output, after);
+    return output;
+  }
+  if (contains(inputs, output))
+    output = tracked_alias(output, 0, output.shape(), output.strides());
+  else if (output.requires_grad())
+    output = output.detach();
+  add_output(output);
+  return output;
 }
 
 void CustomNode::backward(std::span<Tensor> grad_outputs, std::span<Tensor> grad_inputs) {
   std::vector<Tensor> grads(grad_outputs.begin(), grad_outputs.end());
   for (int i = 0; context_.materialize_ && i < num_outputs(); ++i) {
-    Tensor& grad = grads[static_cast<std::size_t>(i)];
-    if (!grad.defined()) grad = Tensor::zeros(output(i).shape, TensorOptions(output(i).dtype, output(i).device));
+    const auto at = static_cast<std::size_t>(i);
+    if (is_tensor_[at] && !grads[at].defined())
+      grads[at] = Tensor::zeros(output(i).shape, TensorOptions(output(i).dtype, output(i).device));
   }
   std::vector<Tensor> result = run_backward(context_, std::move(grads));
   while (result.size() > grad_inputs.size() && !result.back().defined()) result.pop_back();

@@ -157,15 +157,17 @@ Tensor clamp(const Tensor& x, const Tensor& low, const Tensor& high) {
     const NoGradGuard no_grad;
     return clamped(x, low, high);
   }();
-  return record("ClampBackward1", {x, low, high}, y, {x, low, high}, [](const Pass& p) {
-    const Tensor in = p.saved(0);
-    const Tensor below = p.saved(1).defined() ? lt(in, p.saved(1)) : Tensor();
-    const Tensor above = p.saved(2).defined() ? gt(in, p.saved(2)) : Tensor();
-    const Tensor outside = !below.defined() ? above : !above.defined() ? below : logical_or(below, above);
-    if (p.needs(0)) p.give(0, where(outside, 0.0, p.g()));
-    if (p.needs(1)) p.give(1, where(below, p.g(), 0.0));
-    if (p.needs(2)) p.give(2, where(above, p.g(), 0.0));
-  });
+  const auto number = [](const Tensor& bound) { return !bound.defined() || bound.is_wrapped_number(); };
+  return record(number(low) && number(high) ? "ClampBackward1" : "ClampBackward0", {x, low, high}, y, {x, low, high},
+                [](const Pass& p) {
+                  const Tensor in = p.saved(0);
+                  const Tensor below = p.saved(1).defined() ? lt(in, p.saved(1)) : Tensor();
+                  const Tensor above = p.saved(2).defined() ? gt(in, p.saved(2)) : Tensor();
+                  const Tensor outside = !below.defined() ? above : !above.defined() ? below : logical_or(below, above);
+                  if (p.needs(0)) p.give(0, where(outside, 0.0, p.g()));
+                  if (p.needs(1)) p.give(1, where(below, p.g(), 0.0));
+                  if (p.needs(2)) p.give(2, where(above, p.g(), 0.0));
+                });
 }
 
 Tensor hardtanh(const Tensor& x, double low, double high) {

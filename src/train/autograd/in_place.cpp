@@ -189,7 +189,8 @@ Tensor& Tensor::fill_(const Tensor& value) {
           value.ndim());
   check_in_place(*this);
   kernels::copy(*this, value);
-  rebase_history(*this, record("FillBackward0", {*this, value}, detach(), {}, [](const Pass& p) { p.give(1, p.g()); }));
+  rebase_history(*this, record(value.is_wrapped_number() ? "FillBackward2" : "FillBackward0", {*this, value}, detach(),
+                               {}, [](const Pass& p) { p.give(1, p.g()); }));
   return *this;
 }
 

@@ -237,7 +237,8 @@ Tensor nll_loss(const Tensor& x, const Tensor& t, const CrossEntropySpec& spec) 
     const NoGradGuard no_grad;
     return forward({x});
   }();
-  return record("NllLossBackward0", {x}, y, {x}, [forward](const Pass& p) { replay(p, {p.saved(0)}, forward); });
+  return record(x.ndim() > 2 ? "NllLoss2DBackward0" : "NllLossBackward0", {x}, y, {x},
+                [forward](const Pass& p) { replay(p, {p.saved(0)}, forward); });
 }
 
 Tensor cross_entropy(const Tensor& x, const Tensor& t, const CrossEntropySpec& spec) {

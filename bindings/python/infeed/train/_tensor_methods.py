@@ -45,11 +45,11 @@ def _reduce(self: Tensor) -> Any:
 
 
 def _softmax(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    return _train.softmax(self if dtype is None else self.to(dtype), dim)
+    return _train.softmax(self, dim, dtype)
 
 
 def _log_softmax(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    return _train.log_softmax(self if dtype is None else self.to(dtype), dim)
+    return _train.log_softmax(self, dim, dtype)
 
 
 METHODS = {

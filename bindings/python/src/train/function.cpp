@@ -1,38 +1,35 @@
-// autograd.Function: nodes whose forward and backward are Python's.
+// autograd.Function: the core's CustomNode with forward and backward in Python.
+
+#include "infeed/train/autograd/function.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "binder.h"
-#include "infeed/train/autograd/creation.h"
-#include "infeed/train/autograd/grad_mode.h"
-#include "infeed/train/autograd/node.h"
 
 namespace infeed::python {
 namespace {
 
 /// `ctx`. Owned by its node; it knows the node only while that lives, so there is no cycle.
 struct Context {
-  Node* node = nullptr;
-  std::vector<Tensor> to_save;
-  std::vector<Tensor> dirty;
-  std::vector<Tensor> non_differentiable;
-  bool materialize_grads = true;
+  CustomNode* node = nullptr;
   nb::object needs_input_grad;
+
+  [[nodiscard]] FunctionContext& in_node() const {
+    if (node == nullptr) throw RuntimeError("the graph that this ctx belongs to is gone");
+    return node->context();
+  }
 };
 
-class FunctionNode final : public Node {
+class PythonNode final : public CustomNode {
  public:
-  FunctionNode(std::string name, nb::object function, nb::object context, std::vector<int> edge_of_argument)
-      : Node("FunctionBackward"),
-        name_(std::move(name)),
+  PythonNode(std::string name, nb::object function, nb::object context, std::vector<int> edge_of_argument)
+      : CustomNode(std::move(name)),
         function_(std::move(function)),
         context_(std::move(context)),
         edge_of_argument_(std::move(edge_of_argument)) {
     nb::inst_ptr<Context>(context_)->node = this;
   }
-  ~FunctionNode() override {
+  ~PythonNode() override {
     if (!Py_IsInitialized()) return;
     const nb::gil_scoped_acquire locked;
     nb::inst_ptr<Context>(context_)->node = nullptr;
@@ -40,136 +37,91 @@ class FunctionNode final : public Node {
     function_.reset();
   }
 
-  void backward(std::span<Tensor> grads, std::span<Tensor> inputs) override {
+ protected:
+  std::vector<Tensor> run_backward(FunctionContext& /*context*/, std::vector<Tensor> grads) override {
     const nb::gil_scoped_acquire locked;
-    const nb::object result = function_.attr("backward")(context_, *arguments(grads));
-    nb::tuple given = nb::isinstance<nb::tuple>(result) ? nb::borrow<nb::tuple>(result) : nb::make_tuple(result);
+    nb::list arguments;
+    for (const Tensor& grad : grads) arguments.append(to_python(grad));
+    const nb::object result = function_.attr("backward")(context_, *arguments);
+    const nb::tuple given = nb::isinstance<nb::tuple>(result) ? nb::borrow<nb::tuple>(result) : nb::make_tuple(result);
     check_count(given);
+    std::vector<Tensor> inputs(next().size());
     for (std::size_t i = 0; i < edge_of_argument_.size(); ++i) take(given[i], i, inputs);
+    return inputs;
   }
-  [[nodiscard]] std::string_view name() const noexcept override { return name_; }
 
  private:
-  [[nodiscard]] nb::list arguments(std::span<const Tensor> grads) const {
-    const bool materialize = nb::inst_ptr<Context>(context_)->materialize_grads;
-    nb::list arguments;
-    for (std::size_t i = 0; i < grads.size(); ++i) {
-      const OutputInfo& info = output(static_cast<int>(i));
-      arguments.append(to_python(grads[i].defined() || !materialize
-                                     ? grads[i]
-                                     : Tensor::zeros(info.shape, TensorOptions(info.dtype, info.device))));
-    }
-    return arguments;
-  }
-
   void check_count(const nb::tuple& given) const {
     bool fits = given.size() >= edge_of_argument_.size();
     for (std::size_t i = edge_of_argument_.size(); i < given.size(); ++i) fits = fits && given[i].is_none();
     if (!fits)
       throw RuntimeError(fmt::format("function {} returned an incorrect number of gradients (expected {}, got {})",
-                                     name_, edge_of_argument_.size(), given.size()));
+                                     name(), edge_of_argument_.size(), given.size()));
   }
 
-  void take(nb::handle grad, std::size_t argument, std::span<Tensor> inputs) const {
+  void take(nb::handle grad, std::size_t argument, std::vector<Tensor>& inputs) const {
     if (grad.is_none()) return;
     const int edge = edge_of_argument_[argument];
     if (edge < 0)
       throw RuntimeError(
           fmt::format("function {} returned a gradient different from None at position {}, but the "
                       "corresponding forward input was not a Variable",
-                      name_, argument + 1));
+                      name(), argument + 1));
     if (!is_tensor(grad))
       throw nb::type_error(fmt::format("expected Variable or None (got {})", Py_TYPE(grad.ptr())->tp_name).c_str());
     if (needs_input_grad(edge)) inputs[static_cast<std::size_t>(edge)] = tensor_of(grad);
   }
 
-  std::string name_;
   nb::object function_;
   nb::object context_;
   std::vector<int> edge_of_argument_;  // -1: not a tensor
 };
 
-bool contains(const std::vector<Tensor>& tensors, const Tensor& tensor) {
-  return std::any_of(tensors.begin(), tensors.end(), [&](const Tensor& one) { return one.is_same(tensor); });
+// What forward() returns, as tensors: undefined in the place of anything else.
+std::vector<Tensor> tensors_among(const nb::object& result) {
+  std::vector<Tensor> tensors;
+  const nb::tuple all = nb::isinstance<nb::tuple>(result) ? nb::borrow<nb::tuple>(result) : nb::make_tuple(result);
+  for (const nb::handle one : all) tensors.push_back(is_tensor(one) ? tensor_of(one) : Tensor());
+  return tensors;
 }
 
-// One call of apply().
-class Call {
- public:
-  Call(nb::object function, nb::args args) : function_(std::move(function)), args_(std::move(args)) {
-    nb::list needs;
-    for (const nb::handle arg : args_) {
-      edge_of_argument_.push_back(is_tensor(arg) ? static_cast<int>(inputs_.size()) : -1);
-      if (is_tensor(arg)) inputs_.push_back(tensor_of(arg));
-      needs.append(is_tensor(arg) && inputs_.back().requires_grad());
-    }
-    context_ = function_.attr("_context_type")();
-    context().needs_input_grad = nb::tuple(needs);
+// The same with the tensors that the node has made of them.
+nb::object with_tensors(const nb::object& result, const std::vector<Tensor>& tensors) {
+  if (!nb::isinstance<nb::tuple>(result)) return tensors[0].defined() ? to_python(tensors[0]) : result;
+  nb::list all(result);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].defined()) all[i] = to_python(tensors[i]);
   }
+  return nb::tuple(all);
+}
 
-  nb::object run() {
-    const bool recorded = needs_graph(inputs_);
-    const nb::object result = forward();
-    if (!recorded) return result;
-    const bool single = !nb::isinstance<nb::tuple>(result);
-    nb::list outputs(single ? nb::object(nb::make_tuple(result)) : result);
-    connect(outputs);
-    return single ? nb::object(outputs[0]) : nb::object(nb::tuple(outputs));
+nb::object run_forward(const nb::object& function, const nb::object& context, const nb::args& args) {
+  if (!nb::cast<bool>(function.attr("_has_setup_context"))) return function.attr("forward")(context, *args);
+  nb::object result = function.attr("forward")(*args);
+  function.attr("setup_context")(context, args, result);
+  return result;
+}
+
+nb::object apply(const nb::object& function, const nb::args& args) {
+  std::vector<Tensor> inputs;
+  std::vector<int> edge_of_argument;
+  nb::list needs;
+  for (const nb::handle arg : args) {
+    edge_of_argument.push_back(is_tensor(arg) ? static_cast<int>(inputs.size()) : -1);
+    if (is_tensor(arg)) inputs.push_back(tensor_of(arg));
+    needs.append(is_tensor(arg) && inputs.back().requires_grad());
   }
-
- private:
-  Context& context() const { return *nb::inst_ptr<Context>(context_); }
-
-  nb::object forward() const {
-    const NoGradGuard no_grad;
-    if (!nb::cast<bool>(function_.attr("_has_setup_context"))) return function_.attr("forward")(context_, *args_);
-    nb::object result = function_.attr("forward")(*args_);
-    function_.attr("setup_context")(context_, args_, result);
-    return result;
-  }
-
-  // Puts a node behind the tensors among `outputs`. An input that is returned as it is becomes a view of itself.
-  void connect(nb::list& outputs) {
-    const auto node = std::make_shared<FunctionNode>(nb::cast<std::string>(function_.attr("_node_name")), function_,
-                                                     context_, edge_of_argument_);
-    node->set_inputs(inputs_);
-    std::vector<Tensor> made;
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      if (!is_tensor(outputs[i])) {
-        node->add_output(OutputInfo{});
-        continue;
-      }
-      const Tensor out = attach(*node, tensor_of(outputs[i]));
-      made.push_back(out);
-      outputs[i] = to_python(out);
-    }
-    for (const Tensor& tensor : context().to_save) node->save({tensor}, made);
-    context().to_save.clear();
-  }
-
-  Tensor attach(Node& node, Tensor out) const {
-    const bool is_input = contains(inputs_, out);
-    if (contains(context().non_differentiable, out) || !is_floating_point(out.dtype())) {
-      node.add_output(OutputInfo{out.shape(), out.dtype(), out.device()});
-      return out;
-    }
-    if (contains(context().dirty, out)) {
-      const Tensor after = out.detach();
-      node.add_output(after);
-      rebase_history(out, after);
-      return out;
-    }
-    if (is_input || out.requires_grad()) out = out.detach();
-    node.add_output(out);
-    return out;
-  }
-
-  nb::object function_;
-  nb::args args_;
-  nb::object context_;
-  std::vector<Tensor> inputs_;
-  std::vector<int> edge_of_argument_;
-};
+  const nb::object context = function.attr("_context_type")();
+  nb::inst_ptr<Context>(context)->needs_input_grad = nb::tuple(needs);
+  const auto node = std::make_shared<PythonNode>(nb::cast<std::string>(function.attr("_node_name")), function, context,
+                                                 std::move(edge_of_argument));
+  nb::object result;
+  const std::vector<Tensor> outputs = node->apply(inputs, [&](FunctionContext&) {
+    result = run_forward(function, context, args);
+    return tensors_among(result);
+  });
+  return with_tensors(result, outputs);
+}
 
 std::vector<Tensor> tensors_of(const nb::args& args) {
   std::vector<Tensor> tensors;
@@ -185,7 +137,8 @@ std::vector<Tensor> tensors_of(const nb::args& args) {
 
 nb::tuple saved_tensors(const Context& self) {
   nb::list saved;
-  for (int i = 0; self.node != nullptr && i < self.node->num_saved(); ++i) saved.append(to_python(self.node->saved(i)));
+  if (self.node == nullptr) return nb::tuple(saved);
+  for (const Tensor& tensor : self.node->context().saved_tensors()) saved.append(to_python(tensor));
   return nb::tuple(saved);
 }
 
@@ -195,15 +148,20 @@ void bind_function(const Binder& to) {
   nb::class_<Context>(to.module, "FunctionContext", nb::dynamic_attr(), nb::is_weak_referenceable(),
                       "What forward() leaves for backward().")
       .def(nb::init<>())
-      .def("save_for_backward", [](Context& self, const nb::args& tensors) { self.to_save = tensors_of(tensors); })
-      .def("mark_dirty", [](Context& self, const nb::args& tensors) { self.dirty = tensors_of(tensors); })
+      .def("save_for_backward",
+           [](const Context& self, const nb::args& tensors) { self.in_node().save_for_backward(tensors_of(tensors)); })
+      .def("mark_dirty",
+           [](const Context& self, const nb::args& tensors) { self.in_node().mark_dirty(tensors_of(tensors)); })
       .def("mark_non_differentiable",
-           [](Context& self, const nb::args& tensors) { self.non_differentiable = tensors_of(tensors); })
-      .def("set_materialize_grads", [](Context& self, bool value) { self.materialize_grads = value; })
+           [](const Context& self, const nb::args& tensors) {
+             self.in_node().mark_non_differentiable(tensors_of(tensors));
+           })
+      .def("set_materialize_grads",
+           [](const Context& self, bool value) { self.in_node().set_materialize_grads(value); })
       .def_prop_ro("saved_tensors", saved_tensors)
       .def_prop_ro("needs_input_grad", [](const Context& self) { return self.needs_input_grad; })
       .def("name", [](nb::handle self) { return self.type().attr("__name__"); });
-  to.module.def("_apply", [](const nb::object& function, const nb::args& args) { return Call(function, args).run(); });
+  to.module.def("_apply", apply);
 }
 
 }  // namespace infeed::python

@@ -57,9 +57,13 @@ void bind_joining(const Binder& to) {
   to.both(
       "tril", [](const Tensor& x, std::int64_t diagonal) { return tril(x, diagonal); }, "input"_a, "diagonal"_a = 0);
   to.both(
-      "cumsum", [](const Tensor& x, int dim) { return cumsum(x, dim); }, "input"_a, "dim"_a);
+      "cumsum",
+      [](const Tensor& x, int dim, std::optional<DType> dtype) { return cumsum(dtype ? x.to(*dtype) : x, dim); },
+      "input"_a, "dim"_a, nb::kw_only(), "dtype"_a = nb::none());
   to.both(
-      "cumprod", [](const Tensor& x, int dim) { return cumprod(x, dim); }, "input"_a, "dim"_a);
+      "cumprod",
+      [](const Tensor& x, int dim, std::optional<DType> dtype) { return cumprod(dtype ? x.to(*dtype) : x, dim); },
+      "input"_a, "dim"_a, nb::kw_only(), "dtype"_a = nb::none());
   to.module.def("pad", padded, "input"_a, "pad"_a, "mode"_a = "constant", "value"_a = nb::none());
 }
 

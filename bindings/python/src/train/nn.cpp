@@ -147,18 +147,18 @@ void bind_norms(nb::module_& m) {
 void bind_others(nb::module_& m) {
   m.def(
       "softmax",
-      [](const Tensor& x, int dim) {
+      [](const Tensor& x, int dim, std::optional<DType> dtype) {
         const Unlocked unlocked(x);
-        return nn::softmax(x, dim);
+        return nn::softmax(x, dim, dtype);
       },
-      "input"_a, "dim"_a);
+      "input"_a, "dim"_a, "dtype"_a = nb::none());
   m.def(
       "log_softmax",
-      [](const Tensor& x, int dim) {
+      [](const Tensor& x, int dim, std::optional<DType> dtype) {
         const Unlocked unlocked(x);
-        return nn::log_softmax(x, dim);
+        return nn::log_softmax(x, dim, dtype);
       },
-      "input"_a, "dim"_a);
+      "input"_a, "dim"_a, "dtype"_a = nb::none());
   m.def(
       "dropout", [](const Tensor& x, double p) { return nn::dropout(x, p); }, "input"_a, "p"_a);
   m.def(

@@ -99,8 +99,12 @@ void bind_random(const Binder& to) {
   to.module.def("randint", random_integers, "low"_a, "high"_a, "size"_a = nb::none(), nb::kw_only(),
                 "generator"_a = nb::none(), "dtype"_a = nb::none(), "device"_a = nb::none());
   to.module.def(
-      "randperm", [](std::int64_t n, Generator* generator) { return randperm(n, DType::kInt64, generator); }, "n"_a,
-      nb::kw_only(), "generator"_a = nb::none());
+      "randperm",
+      [](std::int64_t n, Generator* generator, Dtype dtype, Device device) {
+        const Tensor made = randperm(n, dtype.value_or(DType::kInt64), generator);
+        return device ? made.to(options_of({}, device)) : made;
+      },
+      "n"_a, nb::kw_only(), "generator"_a = nb::none(), "dtype"_a = nb::none(), "device"_a = nb::none());
   to.both(
       "bernoulli", [](const Tensor& p, Generator* generator) { return bernoulli(p, generator); }, "input"_a,
       nb::kw_only(), "generator"_a = nb::none());

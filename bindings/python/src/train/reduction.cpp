@@ -75,10 +75,10 @@ double order_of(const nb::object& p) {
 void bind_norm(const Binder& to) {
   to.both(
       "norm",
-      [](const Tensor& x, const nb::object& p, const Dim& dim, bool keepdim) {
-        return norm(x, order_of(p), dim.value_or(Sizes{}), keepdim);
+      [](const Tensor& x, const nb::object& p, const Dim& dim, bool keepdim, std::optional<DType> dtype) {
+        return norm(dtype ? x.to(*dtype) : x, order_of(p), dim.value_or(Sizes{}), keepdim);
       },
-      "input"_a, "p"_a = 2.0, "dim"_a = nb::none(), "keepdim"_a = false);
+      "input"_a, "p"_a = 2.0, "dim"_a = nb::none(), "keepdim"_a = false, "dtype"_a = nb::none());
   to.module.def(
       "vector_norm",
       [](const Tensor& x, double ord, const Dim& dim, bool keepdim) {

@@ -47,6 +47,8 @@ class INFEED_API CustomNode : public Node {
   [[nodiscard]] FunctionContext& context() noexcept { return context_; }
 
   /// Runs `forward` without recording, then puts this node between inputs and outputs. Call it once, on a shared_ptr.
+  /// An undefined output stands for what is no tensor. An input that is returned becomes a view of itself, unless it
+  /// was marked as dirty: then it is the same tensor, now made by this node.
   template <class Forward>
   std::vector<Tensor> apply(std::span<const Tensor> inputs, Forward&& forward) {
     begin(inputs);
@@ -69,8 +71,11 @@ class INFEED_API CustomNode : public Node {
   void begin(std::span<const Tensor> inputs);
   void finish(std::span<const Tensor> inputs, std::vector<Tensor>& outputs);
 
+  [[nodiscard]] Tensor attach(std::span<const Tensor> inputs, Tensor output);
+
   std::string own_name_;
   FunctionContext context_;
+  std::vector<bool> is_tensor_;  // of each output
 };
 
 /// For C++:

@@ -23,7 +23,7 @@ class _ModuleSequence(Module):
     """Children named "0", "1", ... in order."""
 
     def _all(self) -> list[Module]:
-        return list(self._modules.values())  # type: ignore[arg-type]
+        return list(self._modules.values())
 
     def _renumber(self, modules: Iterable[Module]) -> None:
         self._modules.clear()
@@ -104,7 +104,7 @@ class Sequential(_ModuleSequence):
 
     def forward(self, input: Any) -> Any:
         for module in self._modules.values():
-            input = module(input)  # type: ignore[misc]
+            input = module(input)
         return input
 
 

@@ -59,11 +59,11 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype | None = None) -> Tensor:
-    return _train.softmax(input if dtype is None else input.to(dtype), _chosen(dim, input, "softmax"))
+    return _train.softmax(input, _chosen(dim, input, "softmax"), dtype)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype | None = None) -> Tensor:
-    return _train.log_softmax(input if dtype is None else input.to(dtype), _chosen(dim, input, "log_softmax"))
+    return _train.log_softmax(input, _chosen(dim, input, "log_softmax"), dtype)
 
 
 def _chosen(dim: int | None, input: Tensor, name: str) -> int:

@@ -12,7 +12,8 @@ from typing import Any
 from infeed.train._modes import enable_grad, no_grad
 from infeed.train._train import Tensor
 from infeed.train.nn.hooks import HookList, RemovableHandle
-from infeed.train.nn.module import typename, zero_gradient
+from infeed.train.nn.members import typename
+from infeed.train.nn.module import zero_gradient
 
 Params = Iterable[Any]
 
