@@ -9,9 +9,9 @@
 
 namespace infeed {
 
-const ArrayView& Batch::at(std::string_view name) const {
+BatchArray Batch::at(std::string_view name) const {
   for (const NamedArray& named : arrays_) {
-    if (named.name == name) return named.array;
+    if (named.name == name) return {named.array, owner_};
   }
   std::vector<std::string_view> names;
   for (const NamedArray& named : arrays_) names.push_back(named.name);

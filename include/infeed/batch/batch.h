@@ -19,6 +19,11 @@ struct NamedArray {
   ArrayView array;
 };
 
+/// An array of a batch that keeps the batch's memory: may outlive the batch, and the loader.
+struct BatchArray : ArrayView {
+  std::shared_ptr<void> owner;  ///< whoever holds a copy holds the memory
+};
+
 /// Named arrays, each with the batch dimension first (ragged fields: see collate/ragged.h), and the owner of their
 /// memory.
 ///
@@ -39,7 +44,7 @@ class INFEED_API Batch {
   /// Samples in the batch.
   [[nodiscard]] std::int64_t size() const noexcept { return static_cast<std::int64_t>(indices_.size()); }
   /// Array of that name; throws IndexError naming the known ones.
-  [[nodiscard]] const ArrayView& at(std::string_view name) const;
+  [[nodiscard]] BatchArray at(std::string_view name) const;
   [[nodiscard]] bool contains(std::string_view name) const noexcept;
   [[nodiscard]] const std::vector<NamedArray>& arrays() const noexcept { return arrays_; }
 

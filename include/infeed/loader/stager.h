@@ -71,7 +71,7 @@ class INFEED_API StagedBatch {
   /// Samples in the batch.
   [[nodiscard]] std::int64_t size() const noexcept { return batch_.size(); }
   /// Array of that name, with the id of its device; throws IndexError naming the known ones.
-  [[nodiscard]] const ArrayView& at(std::string_view name) const { return batch_.at(name); }
+  [[nodiscard]] BatchArray at(std::string_view name) const { return batch_.at(name); }
   [[nodiscard]] bool contains(std::string_view name) const noexcept { return batch_.contains(name); }
   [[nodiscard]] const std::vector<NamedArray>& arrays() const noexcept { return batch_.arrays(); }
   /// On the host: dataset index of each sample.
