@@ -1,0 +1,343 @@
+#include "infeed/torch/data_loader.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/data/dataloader.h>
+
+#include <set>
+#include <string>
+#include <thread>
+
+#include "support/processes.h"
+#include "torch/datasets.h"
+
+namespace infeed::torch {
+namespace {
+
+using infeed::testing::Bare;
+using infeed::testing::Boxes;
+using infeed::testing::Bulk;
+using infeed::testing::children;
+using infeed::testing::Countdown;
+using infeed::testing::Numbers;
+using infeed::testing::Odd;
+using infeed::testing::Once;
+using infeed::testing::open_descriptors;
+using infeed::testing::Tap;
+using td::DataLoaderOptions;
+using td::samplers::SequentialSampler;
+using td::transforms::Stack;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct Kind {
+  const char* name;
+  std::size_t workers;
+  WorkerKind kind;
+};
+
+class DataLoaderTest : public ::testing::TestWithParam<Kind> {
+ protected:
+  static DataLoaderOptions options(std::size_t batch_size) {
+    return DataLoaderOptions(batch_size).workers(GetParam().workers);
+  }
+  static EngineOptions engine() { return {.worker_kind = GetParam().kind}; }
+};
+INSTANTIATE_TEST_SUITE_P(, DataLoaderTest,
+                         ::testing::Values(Kind{"none", 0, WorkerKind::kAuto}, Kind{"fork", 2, WorkerKind::kFork},
+                                           Kind{"thread", 2, WorkerKind::kThread}),
+                         [](const auto& kind) { return kind.param.name; });
+
+void expect_same(const at::Tensor& a, const at::Tensor& b) {
+  EXPECT_EQ(a.scalar_type(), b.scalar_type());
+  EXPECT_TRUE(at::equal(a, b)) << a << b;
+}
+
+// Both loaders over the same dataset, from the same state of the default generator, for two epochs.
+template <typename Sampler = td::samplers::RandomSampler, typename Dataset>
+void expect_as_torch(Dataset dataset, const DataLoaderOptions& options, const EngineOptions& engine) {
+  at::manual_seed(7);
+  auto theirs = td::make_data_loader<Sampler>(dataset, options);
+  std::vector<td::Example<>> expected;
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    for (auto& batch : *theirs) expected.push_back(batch);
+  }
+  at::manual_seed(7);
+  auto ours = data_loader<Sampler>(dataset, options, engine);
+  std::size_t at = 0;
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    for (auto& batch : *ours) {
+      ASSERT_LT(at, expected.size());
+      expect_same(batch.data, expected[at].data);
+      expect_same(batch.target, expected[at++].target);
+    }
+  }
+  EXPECT_EQ(at, expected.size());
+}
+
+std::vector<std::int64_t> values(const at::Tensor& tensor) {
+  const at::Tensor plain = tensor.to(at::kLong).contiguous();
+  return {plain.const_data_ptr<std::int64_t>(), plain.const_data_ptr<std::int64_t>() + plain.numel()};
+}
+
+template <typename Loader>
+std::vector<std::int64_t> targets(Loader& loader) {
+  std::vector<std::int64_t> all;
+  for (auto& batch : loader) {
+    for (const std::int64_t target : values(batch.target)) all.push_back(target);
+  }
+  return all;
+}
+
+TEST_P(DataLoaderTest, GivesTheBatchesOfTorchInItsOrder) {
+  expect_as_torch(Numbers(37).map(Stack<>()), options(4), engine());
+}
+
+TEST_P(DataLoaderTest, AppliesTransforms) {
+  auto twice = td::transforms::Lambda<td::Example<>>(
+      [](td::Example<> example) { return td::Example<>(example.data * 2, example.target); });
+  expect_as_torch(Numbers(10).map(twice).map(Stack<>()), options(4), engine());
+  expect_as_torch(Numbers(10).map(td::transforms::Normalize<>(1.0, 2.0)).map(Stack<>()), options(4), engine());
+}
+
+TEST_P(DataLoaderTest, TakesTheSamplersOfTorch) {
+  expect_as_torch<SequentialSampler>(Numbers(9).map(Stack<>()), options(4).drop_last(true), engine());
+  expect_as_torch<td::samplers::DistributedRandomSampler>(Numbers(9).map(Stack<>()), options(4), engine());
+}
+
+TEST_P(DataLoaderTest, CallsGetBatchWhereADatasetHasItsOwn) {
+  expect_as_torch(Bulk().map(Stack<>()), options(5), engine());
+}
+
+TEST_P(DataLoaderTest, GivesLooseSamplesWithoutACollation) {
+  auto loader = data_loader<SequentialSampler>(Numbers(5), options(3), engine());
+  std::vector<std::size_t> sizes;
+  for (std::vector<td::Example<>>& batch : *loader) {
+    sizes.push_back(batch.size());
+    for (const auto& example : batch) expect_same(example.data[0][0], example.target.to(at::kFloat) + 0.25);
+  }
+  EXPECT_THAT(sizes, ElementsAre(3, 2));
+}
+
+TEST_P(DataLoaderTest, StacksSamplesWithoutTargets) {
+  auto loader = data_loader<SequentialSampler>(Bare().map(Stack<td::TensorExample>()), options(10), engine());
+  for (td::TensorExample& batch : *loader) expect_same(batch.data.select(1, 1), at::arange(10, at::kFloat));
+}
+
+TEST_P(DataLoaderTest, CarriesATypeOfTheUsersOwn) {
+  auto collate =
+      td::transforms::BatchLambda<std::vector<td::Example<>>, Boxes>([](const std::vector<td::Example<>>& in) {
+        Boxes boxes{in[0].data.t(), {}, "a path", 0.5};
+        for (const auto& example : in) boxes.corners.push_back(example.target);
+        boxes.corners.emplace_back();
+        return boxes;
+      });
+  auto loader = data_loader<SequentialSampler>(Numbers(2).map(collate), options(2), engine());
+  for (Boxes& boxes : *loader) {
+    EXPECT_THAT(boxes.image.strides(), ElementsAre(1, 4));
+    EXPECT_EQ(boxes.corners[1].item<int>(), 1);
+    EXPECT_FALSE(boxes.corners[2].defined());
+    EXPECT_EQ(boxes.path, "a path");
+    EXPECT_EQ(boxes.scale, 0.5);
+  }
+}
+
+TEST_P(DataLoaderTest, AsksAStatefulDatasetUntilItHasNoMore) {
+  const EngineOptions threads{.worker_kind = WorkerKind::kAuto};
+  auto loader = data_loader(Countdown(10).map(Stack<>()), options(4), threads);
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    for (auto& batch : *loader) {
+      if (epoch == 1) break;  // the next one begins afresh
+      EXPECT_LE(batch.target.numel(), 4);
+    }
+  }
+  const auto all = targets(*loader);
+  EXPECT_EQ(std::set(all.begin(), all.end()).size(), 10U);
+}
+
+TEST_P(DataLoaderTest, ServesBatchSizesOfAStreamSampler) {
+  auto loader = data_loader(Tap(), td::samplers::StreamSampler(10), options(4), engine());
+  std::int64_t sum = 0;
+  for (at::Tensor& batch : *loader) sum += batch.numel();
+  EXPECT_EQ(sum, 10);
+}
+
+TEST_P(DataLoaderTest, MayGiveBatchesAsTheyAreReady) {
+  auto loader =
+      data_loader<SequentialSampler>(Numbers(20).map(Stack<>()), options(3).enforce_ordering(false), engine());
+  const auto all = targets(*loader);
+  EXPECT_EQ(std::set(all.begin(), all.end()).size(), 20U);
+}
+
+TEST_P(DataLoaderTest, BeginsAnotherEpochAfterABreak) {
+  auto loader = data_loader<SequentialSampler>(Numbers(64).map(Stack<>()), options(2), engine());
+  for (auto& batch : *loader) {
+    if (batch.target[0].item<int>() == 6) break;
+  }
+  EXPECT_EQ(targets(*loader).size(), 64U);
+}
+
+TEST_P(DataLoaderTest, TwoLoadersRunSideBySide) {
+  auto a = data_loader<SequentialSampler>(Numbers(12).map(Stack<>()), options(4), engine());
+  auto b = data_loader<SequentialSampler>(Numbers(12).map(Stack<>()), options(4), engine());
+  auto other = b->begin();
+  for (auto& batch : *a) {
+    expect_same(batch.data, other->data);
+    ++other;
+  }
+}
+
+TEST_P(DataLoaderTest, TensorsOutliveTheLoader) {
+  td::Example<> kept;
+  {
+    auto loader = data_loader<SequentialSampler>(Numbers(8).map(Stack<>()), options(4), engine());
+    for (auto& batch : *loader) kept = batch;
+  }
+  EXPECT_THAT(values(kept.target), ElementsAre(4, 5, 6, 7));
+  std::thread([moved = std::move(kept)] {}).join();
+}
+
+TEST_P(DataLoaderTest, LeavesNoProcessAndNoDescriptorBehind) {
+  const std::size_t before = open_descriptors();
+  {
+    auto loader = data_loader(Numbers(64).map(Stack<>()), options(2), engine());
+    for (auto& batch : *loader) {
+      if (batch.data.numel() > 0) break;
+    }
+  }
+  EXPECT_TRUE(infeed::testing::eventually([] { return children().empty(); }));
+  EXPECT_EQ(open_descriptors(), before);
+}
+
+TEST_P(DataLoaderTest, RefusesSamplesOfOtherShapes) {
+  auto cut = td::transforms::Lambda<td::Example<>>([](td::Example<> example) {
+    return td::Example<>(example.data.narrow(0, 0, example.target.item<int>() == 2 ? 1 : 3), example.target);
+  });
+  auto loader = data_loader<SequentialSampler>(Numbers(4).map(cut).map(Stack<>()), options(4), engine());
+  try {
+    targets(*loader);
+    FAIL();
+  } catch (const std::exception& error) {
+    EXPECT_THAT(error.what(), HasSubstr("sample 2 of the batch has the shape [1, 4], the first has [3, 4]"));
+  }
+}
+
+TEST_P(DataLoaderTest, PromotesDtypesAsStackDoes) {
+  auto widen = td::transforms::Lambda<td::Example<>>([](td::Example<> example) {
+    return td::Example<>(example.data.to(example.target.item<int>() == 2 ? at::kDouble : at::kFloat), example.target);
+  });
+  expect_as_torch<SequentialSampler>(Numbers(4).map(widen).map(Stack<>()), options(4), engine());
+}
+
+TEST_P(DataLoaderTest, CopiesNothingButTheSample) {
+  auto loader = data_loader<SequentialSampler>(Numbers(4).map(Stack<>()), options(4), engine());
+  for (auto& batch : *loader) {
+    EXPECT_TRUE(batch.data.is_contiguous());
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(batch.data.const_data_ptr()) % 64, 0U);
+    EXPECT_EQ(loader->stats().batches_held, 1);
+    EXPECT_EQ(loader->stats().private_copies, 0);
+  }
+  EXPECT_EQ(loader->stats().batches_held, 0);
+}
+
+// Four batches of four; the second one throws.
+class DataLoaderErrors : public ::testing::Test {
+ protected:
+  static auto faulty(std::size_t workers, WorkerKind kind = WorkerKind::kAuto) {
+    auto dataset = Odd(5, [] { throw std::out_of_range("beyond"); }).map(Stack<>());
+    return data_loader<SequentialSampler>(dataset, DataLoaderOptions(4).workers(workers), {.worker_kind = kind});
+  }
+};
+
+TEST_F(DataLoaderErrors, NameBatchWorkerSampleAndType) {
+  auto loader = faulty(1);
+  auto at = loader->begin();
+  expect_same((*at).target, at::arange(4));
+  try {
+    ++at;
+    FAIL();
+  } catch (const td::WorkerException& error) {
+    EXPECT_THAT(error.what(), HasSubstr("batch 1 (worker 0): sample 5: std::out_of_range: beyond"));
+  }
+  ++at;
+  expect_same((*at).target, at::arange(8, 12));
+}
+
+TEST_F(DataLoaderErrors, OfAThreadAreTheObjectThatWasThrown) {
+  auto loader = faulty(2, WorkerKind::kThread);
+  try {
+    targets(*loader);
+    FAIL();
+  } catch (const td::WorkerException& error) {
+    EXPECT_THROW(std::rethrow_exception(error.original_exception), std::out_of_range);
+  }
+}
+
+TEST_F(DataLoaderErrors, WithoutWorkersComeAsTheyAre) {
+  auto loader = faulty(0);
+  EXPECT_THROW(targets(*loader), std::out_of_range);
+}
+
+TEST_F(DataLoaderErrors, OfTheFirstBatchLeaveTheOthers) {
+  auto loader = data_loader<SequentialSampler>(Odd(0, [] { throw 1; }).map(Stack<>()), DataLoaderOptions(4).workers(1));
+  auto at = loader->begin();
+  EXPECT_THROW(*at, td::WorkerException);
+  expect_same((*at).target, at::arange(4, 8));
+}
+
+TEST(DataLoaderDeaths, AKilledWorkersBatchIsMadeAgain) {
+  const Once once;
+  auto dataset = Odd(5, [once] {
+                   if (once()) kill(getpid(), SIGKILL);
+                 }).map(Stack<>());
+  auto loader = data_loader<SequentialSampler>(dataset, DataLoaderOptions(4).workers(2));
+  EXPECT_EQ(targets(*loader), values(at::arange(16)));
+  EXPECT_EQ(loader->stats().restarts, 1);
+}
+
+TEST(DataLoaderDeaths, WithoutRestartsAreErrors) {
+  auto dataset = Odd(5, [] { kill(getpid(), SIGKILL); }).map(Stack<>());
+  auto loader = data_loader<SequentialSampler>(dataset, DataLoaderOptions(4).workers(1), {.max_restarts = 0});
+  EXPECT_THROW(targets(*loader), WorkerError);
+}
+
+TEST(DataLoaderFork, WorksAfterTheConsumerUsedLibTorchsThreads) {
+  at::set_num_threads(2);
+  const auto heavy = [] {
+    return at::ones({300, 300}).matmul(at::ones({300, 300})).tanh().sum() + at::ones({1 << 20}).sum();
+  };
+  const double before = heavy().item<double>();
+  auto use = td::transforms::Lambda<td::Example<>>(
+      [heavy](td::Example<> example) { return td::Example<>(heavy(), example.target); });
+  auto loader = data_loader(Numbers(4).map(use).map(Stack<>()), DataLoaderOptions(2).workers(2));
+  EXPECT_EQ(targets(*loader).size(), 4U);
+  EXPECT_EQ(heavy().item<double>(), before);
+}
+
+TEST(DataLoaderFork, WorkersDrawTheSameWhateverTheirNumber) {
+  auto noise = td::transforms::Lambda<td::Example<>>(
+      [](td::Example<> example) { return td::Example<>(at::rand({2}), example.target); });
+  std::vector<at::Tensor> draws[2];
+  for (std::size_t workers = 1; workers <= 2; ++workers) {
+    auto loader =
+        data_loader<SequentialSampler>(Numbers(8).map(noise).map(Stack<>()), DataLoaderOptions(2).workers(workers));
+    for (auto& batch : *loader) draws[workers - 1].push_back(batch.data);
+  }
+  expect_same(at::cat(draws[0]), at::cat(draws[1]));
+  EXPECT_FALSE(at::equal(draws[0][0], draws[0][1]));
+}
+
+TEST(DataLoaderOptionsOfBoth, ThatCannotWorkAreNamed) {
+  const auto make = [](const DataLoaderOptions& options, WorkerKind kind) {
+    return data_loader(Numbers(4).map(Stack<>()), options, {.worker_kind = kind});
+  };
+  EXPECT_THROW(make(DataLoaderOptions(0), WorkerKind::kAuto), ConfigError);
+  EXPECT_THROW(make(DataLoaderOptions(1).workers(1), WorkerKind::kSpawn), ConfigError);
+  EXPECT_THROW(data_loader(Countdown(1), DataLoaderOptions(1).workers(1), {.worker_kind = WorkerKind::kFork}),
+               ConfigError);
+}
+
+}  // namespace
+}  // namespace infeed::torch

@@ -1,0 +1,115 @@
+#pragma once
+// Datasets of torch::data's interface, small enough that a test knows every value.
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <torch/data/datasets.h>
+#include <torch/data/transforms.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <tuple>
+#include <vector>
+
+namespace infeed::testing {
+
+namespace td = ::torch::data;
+
+/// Sample i: [3, 4] of i + 0.25, and i.
+struct Numbers : td::datasets::Dataset<Numbers> {
+  explicit Numbers(std::size_t size) : size_(size) {}
+  td::Example<> get(std::size_t index) override {
+    return {at::full({3, 4}, static_cast<double>(index) + 0.25, at::kFloat),
+            at::scalar_tensor(static_cast<std::int64_t>(index), at::kLong)};
+  }
+  std::optional<std::size_t> size() const override { return size_; }
+
+ private:
+  std::size_t size_;
+};
+
+/// The same, without targets.
+struct Bare : td::datasets::Dataset<Bare, td::TensorExample> {
+  td::TensorExample get(std::size_t index) override { return at::full({2}, static_cast<double>(index)); }
+  std::optional<std::size_t> size() const override { return 10; }
+};
+
+/// Makes batches itself, backwards: whoever called get() in turn would be found out.
+struct Bulk : td::datasets::Dataset<Bulk> {
+  td::Example<> get(std::size_t /*index*/) override { throw std::logic_error("get() was called"); }
+  std::vector<td::Example<>> get_batch(c10::ArrayRef<std::size_t> indices) override {
+    std::vector<td::Example<>> batch;
+    for (auto index = indices.rbegin(); index != indices.rend(); ++index) batch.push_back(Numbers(0).get(*index));
+    return batch;
+  }
+  std::optional<std::size_t> size() const override { return 12; }
+};
+
+/// Does something odd at one index.
+template <typename Act>
+struct Odd : td::datasets::Dataset<Odd<Act>> {
+  Odd(std::size_t at, Act act) : at_(at), act_(act) {}
+  td::Example<> get(std::size_t index) override {
+    if (index == at_) act_();
+    return Numbers(0).get(index);
+  }
+  std::optional<std::size_t> size() const override { return 16; }
+
+ private:
+  std::size_t at_;
+  Act act_;
+};
+
+/// Counts down; the workers share it.
+struct Countdown : td::datasets::StatefulDataset<Countdown, std::vector<td::Example<>>> {
+  explicit Countdown(int from) : from_(from) {}
+  Countdown(const Countdown& other) : from_(other.from_), left_(other.left_.load()) {}
+  std::optional<std::vector<td::Example<>>> get_batch(std::size_t size) override {
+    std::vector<td::Example<>> batch;
+    for (std::size_t i = 0; i < size; ++i) {
+      const int number = left_--;
+      if (number <= 0) break;
+      batch.push_back(Numbers(0).get(static_cast<std::size_t>(number)));
+    }
+    if (batch.empty()) return std::nullopt;
+    return batch;
+  }
+  void reset() override { left_ = from_; }
+  std::optional<std::size_t> size() const override { return static_cast<std::size_t>(from_); }
+  void save(::torch::serialize::OutputArchive& /*archive*/) const override {}
+  void load(::torch::serialize::InputArchive& /*archive*/) override {}
+
+ private:
+  int from_;
+  std::atomic<int> left_ = 0;
+};
+
+/// Serves batches of the size asked for; the sampler says when an epoch ends.
+struct Tap : td::datasets::StreamDataset<Tap, at::Tensor> {
+  at::Tensor get_batch(std::size_t size) override { return at::ones({static_cast<std::int64_t>(size)}); }
+  std::optional<std::size_t> size() const override { return std::nullopt; }
+};
+
+/// A batch of the user's own.
+struct Boxes {
+  at::Tensor image;
+  std::vector<at::Tensor> corners;
+  std::string path;
+  double scale = 0;
+};
+inline auto members(Boxes& boxes) { return std::tie(boxes.image, boxes.corners, boxes.path, boxes.scale); }
+
+/// True once over all processes: memory that forked workers share.
+class Once {
+ public:
+  Once()
+      : flag_(new (mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))
+                  std::atomic<bool>(false)) {}
+  [[nodiscard]] bool operator()() const { return !flag_->exchange(true); }
+
+ private:
+  std::atomic<bool>* flag_;  // intentional: as long as the process
+};
+
+}  // namespace infeed::testing
