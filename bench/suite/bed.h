@@ -40,6 +40,9 @@ void samplers(const Bed& bed, Report& report);      // E11
 void slow_rows(const Bed& bed, Report& report);     // E12
 void staging(const Bed& bed, Report& report);       // E13
 
+void torch_pictures(const Bed& bed, Report& report);  // L1, both in l_torch_data.cpp
+void torch_rows(const Bed& bed, Report& report);      // L2
+
 // JPEG: j02_paths.cpp, and by infeed-jpeg-bench jpeg/jNN_name.cpp.
 void jpeg_entropy(const Bed& bed, Report& report);      // J1
 void jpeg_paths(const Bed& bed, Report& report);        // J2
