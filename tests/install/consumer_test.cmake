@@ -10,6 +10,6 @@ endfunction()
 file(REMOVE_RECURSE ${SCRATCH})
 step(${CMAKE_COMMAND} --install ${BUILD} --prefix ${SCRATCH}/prefix)
 step(${CMAKE_COMMAND} -S ${SOURCE} -B ${SCRATCH}/build -G Ninja -D CMAKE_BUILD_TYPE=Release -D CMAKE_CXX_COMPILER=${CXX}
-  -D CMAKE_CXX_FLAGS=${FLAGS} -D CMAKE_PREFIX_PATH=${SCRATCH}/prefix)
+  -D CMAKE_CXX_FLAGS=${FLAGS} -D CMAKE_PREFIX_PATH=${SCRATCH}/prefix ${EXTRA})
 step(${CMAKE_COMMAND} --build ${SCRATCH}/build)
 step(${SCRATCH}/build/app)

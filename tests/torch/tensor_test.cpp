@@ -11,6 +11,7 @@
 #include "infeed/dataset/synthetic.h"
 #include "infeed/loader/loader.h"
 #include "infeed/torch/prefetcher.h"
+#include "torch/fake_device.h"
 
 namespace infeed::torch {
 namespace {
@@ -134,6 +135,61 @@ TEST_F(PrefetcherTest, SaysWhatIsMissing) {
   }
   EXPECT_THROW(Prefetcher(loader, at::kCPU, {.ahead = 0}), ConfigError);
   EXPECT_THROW((void)TensorBatch().at("y"), IndexError);
+}
+
+// 64 rows of 1,000 numbers, from forked workers: a batch that is given up early is overwritten soon.
+class DevicePrefetcherTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { infeed::testing::register_fake_device(); }
+
+  SyntheticDataset dataset{64, {{"x", DType::kInt64, {1000}}, {"index", DType::kInt64, {}}}};
+  Loader loader{dataset, {.batch_size = 4, .num_workers = 2, .worker_kind = WorkerKind::kFork}};
+  Loader plain{dataset, {.batch_size = 4}};
+  infeed::testing::FakeCounts before = infeed::testing::FakeDevice::get().counts();
+};
+
+TEST_F(DevicePrefetcherTest, GivesTheBatchesOnTheDevice) {
+  Prefetcher batches(loader, infeed::testing::FakeDevice::device(), {.ahead = 3});
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    for (TensorBatch& batch : batches) {
+      EXPECT_EQ(batch.at("x").device(), infeed::testing::FakeDevice::device());
+      EXPECT_TRUE(at::equal(batch.at("x").cpu(), to_tensor(plain.next()->at("x"))));
+    }
+    EXPECT_FALSE(plain.next());
+  }
+}
+
+TEST_F(DevicePrefetcherTest, CopiesFromPageLockedMemoryAndTellsTheAllocator) {
+  Prefetcher batches(loader, infeed::testing::FakeDevice::device());
+  int count = 0;
+  for (TensorBatch& batch : batches) count += batch.size() > 0 ? 1 : 0;
+  const infeed::testing::FakeCounts after = infeed::testing::FakeDevice::get().counts();
+  EXPECT_EQ(after.copies - before.copies, 2 * count);
+  EXPECT_EQ(after.from_pageable, before.from_pageable);
+  EXPECT_EQ(after.waits - before.waits, count);
+  EXPECT_EQ(after.recorded - before.recorded, 2 * count);
+}
+
+TEST_F(DevicePrefetcherTest, ABreakEndsItsThread) {
+  Prefetcher batches(loader, infeed::testing::FakeDevice::device());
+  for (TensorBatch& batch : batches) {
+    if (batch.number == 2) break;
+  }
+  std::size_t left = 0;
+  for (TensorBatch& batch : batches) left += static_cast<std::size_t>(batch.size());
+  EXPECT_EQ(left, 64U);
+}
+
+TEST_F(DevicePrefetcherTest, ErrorsComeInTheirPlace) {
+  const SyntheticDataset faulty(12, {{"index", DType::kInt64, {}}}, {.fail_every = 6});  // 5 and 11
+  Loader source(faulty, {.batch_size = 2, .num_workers = 1, .worker_kind = WorkerKind::kFork});
+  Prefetcher batches(source, infeed::testing::FakeDevice::device());
+  auto at = batches.begin();
+  ++at;
+  EXPECT_EQ(at->indices[0], 2);
+  EXPECT_THROW(++at, DataError);
+  ++at;
+  EXPECT_EQ(at->indices[0], 6);
 }
 
 }  // namespace
