@@ -9,6 +9,7 @@
 #include "train/kernels/layer_norm.h"
 #include "train/kernels/primitive.h"
 #include "train/kernels/reduce.h"
+#include "train/kernels/softmax.h"
 #include "train/tensor/impl.h"
 #include "works.h"
 
@@ -77,8 +78,8 @@ class Bare {
 
   void loss(const Tensor& logits, const Tensor& g, const Tensor& labels) {
     call([=] {
-      const Tensor log_probs = kernels::log_softmax(logits);
-      const Tensor grad = kernels::cross_entropy_backward(1.0f, log_probs, labels, {-100, 0.0});
+      const auto [value, normalise] = kernels::cross_entropy(logits, labels, {-100, 0.0});
+      const Tensor grad = kernels::cross_entropy_backward(1.0f, logits, normalise, labels, {-100, 0.0});
       std::memcpy(g.data_ptr(), grad.data_ptr(), g.nbytes());
     });
   }

@@ -333,5 +333,27 @@ TEST(CrossEntropyTest, IsNanWhereNoLabelCounts) {
   EXPECT_TRUE(std::isnan(cross_entropy(Tensor::zeros({2, 3}), labels).item()));
 }
 
+TEST(FusedAttentionTest, IsDifferentiableTwice) {
+  const auto second = [](DType dtype) {
+    const Tensor x = spread_values({1, 2, 5, 4}).to(dtype).set_requires_grad();
+    const Tensor y = scaled_dot_product_attention(x, x * 2.0, x, {}, {.is_causal = true});
+    const Tensor loss = sum(y * y);
+    const Tensor slope = grad({&loss, 1}, {&x, 1}, {}, {.create_graph = true})[0];
+    sum(slope * slope).backward();
+    return values_of(x.grad());
+  };
+  const std::vector<double> exact = second(DType::kFloat64);
+  const std::vector<double> fused = second(DType::kFloat32);
+  for (std::size_t i = 0; i < exact.size(); ++i) EXPECT_NEAR(fused[i], exact[i], 1e-4) << i;
+}
+
+TEST(FusedAttentionTest, GivesZerosToAQueryThatSeesNoKey) {
+  const Tensor x = spread_values({1, 1, 2, 4}).set_requires_grad();
+  const Tensor y = scaled_dot_product_attention(x, x, x, gt(Tensor::from_values({0.0f, 1.0f}, {2, 1}), 0.5));
+  sum(y).backward();
+  EXPECT_EQ(values_of(y.index({0, 0, 0})), std::vector<double>(4, 0.0));
+  for (const double value : values_of(x.grad())) EXPECT_TRUE(std::isfinite(value));
+}
+
 }  // namespace
 }  // namespace infeed::nn

@@ -42,6 +42,9 @@ TEST_P(OperatorsTorchTest, AgreesForwardAndBackward) {
 }
 
 const Tensor kLabels = Tensor::from_values<std::int64_t>({2, 0, -100, 9, 1, 1});
+// Masks of attention: which keys a query sees, and what is added to its scores.
+const Tensor kSeen = gt(spread_values({3, 70, 100}, 5) + Tensor::arange(100, DType::kFloat32) * -0.001, -0.2);
+const Tensor kBias = spread_values({3, 1, 9}, 3) * 4.0;
 const Tensor kAllLabels = Tensor::from_values<std::int64_t>({2, 0, 0, 9, 1, 1});
 const torch::Tensor kTorchLabels = torch::tensor({2, 0, -100, 9, 1, 1}, torch::kInt64);
 constexpr auto kLast = MemoryFormat::kChannelsLast;
@@ -459,6 +462,36 @@ const Operator kLosses[] = {
      {{2, 2, 5, 8}, {2, 2, 5, 8}, {2, 2, 5, 8}},
      [](auto& in) { return nn::scaled_dot_product_attention(in[0], in[1], in[2], {}, {.is_causal = true}); },
      [](auto& in) { return torch::scaled_dot_product_attention(in[0], in[1], in[2], {}, 0.0, true); }},
+    {"AttentionOfFewerQueries",
+     {{2, 3, 70, 20}, {2, 3, 100, 20}, {2, 3, 100, 36}},
+     [](auto& in) { return nn::scaled_dot_product_attention(in[0], in[1], in[2], kSeen); },
+     [](auto& in) { return torch::scaled_dot_product_attention(in[0], in[1], in[2], to_torch(kSeen)); }},
+    {"CausalAttentionOfMoreQueries",
+     {{1, 2, 130, 33}, {1, 2, 70, 33}, {1, 2, 70, 5}},
+     [](auto& in) {
+       return nn::scaled_dot_product_attention(in[0], in[1], in[2], {}, {.is_causal = true, .scale = 0.3});
+     },
+     [](auto& in) { return torch::scaled_dot_product_attention(in[0], in[1], in[2], {}, 0.0, true, 0.3); }},
+    {"AttentionWithABias",
+     {{3, 49, 16}, {3, 9, 16}, {3, 9, 16}},
+     [](auto& in) { return nn::scaled_dot_product_attention(in[0], in[1], in[2], kBias); },
+     [](auto& in) { return torch::scaled_dot_product_attention(in[0], in[1], in[2], to_torch(kBias)); }},
+    {"AttentionOfHeadsInsideQueries",
+     {{2, 53, 96}},
+     [](auto& in) {
+       std::vector<Tensor> heads;
+       for (const Tensor& part : chunk(in[0], 3, -1)) heads.push_back(part.view({2, 53, 4, 8}).transpose(1, 2));
+       return nn::scaled_dot_product_attention(heads[0], heads[1], heads[2]).transpose(1, 2).reshape({2, 53, 32});
+     },
+     [](auto& in) {
+       std::vector<torch::Tensor> heads;
+       for (const auto& part : in[0].chunk(3, -1)) heads.push_back(part.view({2, 53, 4, 8}).transpose(1, 2));
+       return torch::scaled_dot_product_attention(heads[0], heads[1], heads[2]).transpose(1, 2).reshape({2, 53, 32});
+     }},
+    {"LogSumExp",
+     {{5, 300}},
+     [](auto& in) { return logsumexp(in[0], {1}); },
+     [](auto& in) { return torch::logsumexp(in[0], 1); }},
     {"Conv1d",
      {{2, 4, 11}, {6, 2, 3}, {6}},
      [](auto& in) { return nn::conv1d(in[0], in[1], in[2], {.stride = 2, .padding = 1, .groups = 2}); },

@@ -129,5 +129,34 @@ TEST(OpsTest, TakesNumbersBesideManyElements) {
   }
 }
 
+// Largest distance of f of floats from f of doubles, in units of the last place.
+double ulps_of(Tensor (*f)(const Tensor&), const Tensor& x) {
+  const std::vector<double> ours = values_of(f(x));
+  const std::vector<double> exact = values_of(f(x.to(DType::kFloat64)));
+  double worst = 0.0;
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    const float size = std::max(std::fabs(static_cast<float>(exact[i])), std::numeric_limits<float>::min());
+    const double ulp = static_cast<double>(std::nextafter(size, INFINITY) - size);
+    if (std::isfinite(ulp)) worst = std::max(worst, std::fabs(ours[i] - exact[i]) / ulp);
+  }
+  return worst;
+}
+
+TEST(OpsTest, ComputesFunctionsOfFloatsWithinFourUnitsOfTheLastPlace) {
+  const Tensor x = Tensor::arange(200001, DType::kFloat32) * 0.0008705 - 85.0;
+  for (const auto f : {exp, tanh, erf, sigmoid, silu}) EXPECT_LT(ulps_of(f, x), 4.0);
+  EXPECT_LT(ulps_of(log, exp(x)), 4.0);
+}
+
+TEST(OpsTest, KeepsInfinityAndNan) {
+  const Tensor edges = Tensor::from_values({-INFINITY, INFINITY, 0.0f});
+  EXPECT_EQ(values_of(exp(edges)), (std::vector<double>{0, INFINITY, 1}));
+  EXPECT_EQ(values_of(tanh(edges)), (std::vector<double>{-1, 1, 0}));
+  EXPECT_EQ(values_of(sigmoid(edges)), (std::vector<double>{0, 1, 0.5}));
+  EXPECT_EQ(values_of(log(exp(edges))), (std::vector<double>{-INFINITY, INFINITY, 0}));
+  const Tensor nan = Tensor::from_values({NAN});
+  for (const auto f : {exp, log, tanh, erf, sigmoid, silu}) EXPECT_TRUE(std::isnan(f(nan).item()));
+}
+
 }  // namespace
 }  // namespace infeed

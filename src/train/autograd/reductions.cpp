@@ -12,6 +12,7 @@
 #include "train/autograd/record.h"
 #include "train/autograd/result.h"
 #include "train/kernels/reduce.h"
+#include "train/kernels/softmax.h"
 #include "train/tensor/check.h"
 #include "train/tensor/impl.h"
 
@@ -178,15 +179,19 @@ Tensor std(const Tensor& x, const Dims& given, double correction, bool keepdim) 
 
 Tensor logsumexp(const Tensor& x, const Dims& given, bool keepdim) {
   const Dims dims = reduced_dims(x, given);
+  const bool rows = x.dtype() == DType::kFloat32 && dims == Dims{x.ndim() - 1} && x.numel() != 0 && !x.is_meta();
   const Tensor kept = without_record([&] {
+    if (rows) return kernels::logsumexp(x.detach().contiguous());
     if (x.numel() == 0) return log(sum(exp(x), dims, true));
     const Tensor largest = amax(x, dims, true);
     const Tensor shift = where(isfinite(largest), largest, 0.0);
     return log(sum(exp(x - shift), dims, true)) + shift;
   });
   const Tensor y = without_ones(kept, x, dims, keepdim);
-  return record("LogsumexpBackward0", {x}, y, {x, y}, [dims](const Pass& p) {
+  return record("LogsumexpBackward0", {x}, y, {x, y}, [dims, rows](const Pass& p) {
     const Tensor in = p.saved(0);
+    if (rows && !grad_enabled())
+      return kernels::logsumexp_backward(p.g().contiguous(), in.detach().contiguous(), p.saved(1).contiguous());
     return with_ones(p.g(), in.shape(), dims) * exp(in - with_ones(p.saved(1), in.shape(), dims));
   });
 }

@@ -19,7 +19,8 @@ void replay(const Pass& p, std::vector<Tensor> values, Forward&& forward) {
   std::vector<int> places;
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (!values[i].defined() || !p.needs(static_cast<int>(i))) continue;
-    if (!create) values[i] = values[i].detach().set_requires_grad();
+    // Under create_graph a view: inputs may be one tensor, or made from each other.
+    values[i] = create ? values[i].expand(values[i].shape()) : values[i].detach().set_requires_grad();
     wanted.push_back(values[i]);
     places.push_back(static_cast<int>(i));
   }

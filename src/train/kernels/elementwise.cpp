@@ -45,7 +45,7 @@ Block<C, 1> real_block(UnaryOp op) {
     case UnaryOp::kCos: return block_of<C, 1>([](C x) { return fast::cos(x); });
     case UnaryOp::kTan: return block_of<C, 1>([](C x) { return std::tan(x); });
     case UnaryOp::kTanh: return block_of<C, 1>([](C x) { return fast::tanh(x); });
-    case UnaryOp::kSigmoid: return block_of<C, 1>([](C x) { return 1 / (1 + fast::exp(-x)); });
+    case UnaryOp::kSigmoid: return block_of<C, 1>([](C x) { return fast::sigmoid(x); });
     case UnaryOp::kErf: return block_of<C, 1>([](C x) { return fast::erf(x); });
     case UnaryOp::kFloor: return block_of<C, 1>([](C x) { return std::floor(x); });
     case UnaryOp::kCeil: return block_of<C, 1>([](C x) { return std::ceil(x); });
@@ -60,10 +60,10 @@ Block<C, 1> real_block(UnaryOp op) {
   }
 }
 
-// Where u = sqrt(2 / pi) (x + 0.044715 x^3): gelu's tanh form.
+// 2 u with u = sqrt(2 / pi) (x + 0.044715 x^3): gelu's tanh form is x (1 + tanh u) / 2 = x sigmoid(2 u).
 template <class C>
-C gelu_inner(C x) noexcept {
-  return C(0.7978845608028654) * (x + C(0.044715) * x * x * x);
+INFEED_INLINE C gelu_inner(C x) noexcept {
+  return C(1.5957691216057308) * x * (1 + C(0.044715) * x * x);
 }
 
 template <class C>
@@ -72,9 +72,9 @@ Block<C, 1> activation_block(UnaryOp op) {
     case UnaryOp::kLeakyRelu: return block_of<C, 1>([](C x, const Params<C>& p) { return x > 0 ? x : p.a * x; });
     case UnaryOp::kElu: return block_of<C, 1>([](C x, const Params<C>& p) { return x > 0 ? x : p.a * std::expm1(x); });
     case UnaryOp::kGelu:
-      return block_of<C, 1>([](C x) { return x * C(0.5) * (1 + fast::erf(x * C(0.7071067811865476))); });
-    case UnaryOp::kGeluTanh: return block_of<C, 1>([](C x) { return C(0.5) * x * (1 + fast::tanh(gelu_inner(x))); });
-    case UnaryOp::kSilu: return block_of<C, 1>([](C x) { return x / (1 + fast::exp(-x)); });
+      return block_of<C, 1>([](C x) { return x * fast::normal(x).cdf; });
+    case UnaryOp::kGeluTanh: return block_of<C, 1>([](C x) { return x * fast::sigmoid(gelu_inner(x)); });
+    case UnaryOp::kSilu: return block_of<C, 1>([](C x) { return x * fast::sigmoid(x); });
     case UnaryOp::kSoftplus:
       return block_of<C, 1>(
           [](C x, const Params<C>& p) { return x * p.a > p.b ? x : std::log1p(std::exp(x * p.a)) / p.a; });
@@ -195,18 +195,18 @@ Block<C, 2> real_block(BinaryOp op) {
     case BinaryOp::kSigmoidGrad: return block_of<C, 2>([](C g, C y) { return g == 0 ? C{0} : g * y * (1 - y); });
     case BinaryOp::kGeluGrad:  // Phi(x) + x phi(x)
       return block_of<C, 2>([](C g, C x) {
-        const C phi = C(0.3989422804014327) * fast::exp(C(-0.5) * x * x);
-        return g == 0 ? C{0} : g * (C(0.5) * (1 + fast::erf(x * C(0.7071067811865476))) + x * phi);
+        const auto n = fast::normal(x);
+        return g == 0 ? C{0} : g * (n.cdf + x * n.density);
       });
     case BinaryOp::kGeluTanhGrad:
       return block_of<C, 2>([](C g, C x) {
-        const C t = fast::tanh(gelu_inner(x));
-        const C slope = C(0.7978845608028654) * (1 + 3 * C(0.044715) * x * x);
-        return g == 0 ? C{0} : g * C(0.5) * (1 + t + x * (1 - t * t) * slope);
+        const C s = fast::sigmoid(gelu_inner(x));
+        const C slope = C(1.5957691216057308) * (1 + 3 * C(0.044715) * x * x);
+        return g == 0 ? C{0} : g * s * (1 + x * (1 - s) * slope);
       });
     case BinaryOp::kSiluGrad:
       return block_of<C, 2>([](C g, C x) {
-        const C s = 1 / (1 + fast::exp(-x));
+        const C s = fast::sigmoid(x);
         return g == 0 ? C{0} : g * s * (1 + x * (1 - s));
       });
     default: return nullptr;

@@ -4,36 +4,60 @@
 #include <cmath>
 #include <vector>
 
-#include "train/kernels/parallel.h"
+#include "train/kernels/rows.h"
 
 namespace infeed::kernels {
 namespace {
 
-constexpr int kLanes = 16;  // independent sums: the compiler makes vectors of them
+struct Moments {
+  float mean;
+  float inverse;
+};
 
-// Sums of f(i) over a row; f gives a pair.
-template <class F>
-std::pair<float, float> two_sums(std::int64_t n, F&& f) {
-  float first[kLanes] = {}, second[kLanes] = {};
-  std::int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (int k = 0; k < kLanes; ++k) {
-      const auto [a, b] = f(i + k);
-      first[k] += a;
-      second[k] += b;
-    }
+// weight, bias: null for 1 and 0.
+INFEED_CLONES Moments normalise_row(float* out, const float* x, const float* weight, const float* bias, std::int64_t n,
+                                    float eps) {
+  float sum = 0.0f;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < n; ++i) sum += x[i];
+  const float mean = sum / static_cast<float>(n);
+  float squares = 0.0f;
+#pragma omp simd reduction(+ : squares)
+  for (std::int64_t i = 0; i < n; ++i) squares += (x[i] - mean) * (x[i] - mean);
+  const float inverse = 1.0f / std::sqrt(squares / static_cast<float>(n) + eps);
+  if (weight != nullptr && bias != nullptr) {
+#pragma omp simd
+    for (std::int64_t i = 0; i < n; ++i) out[i] = (x[i] - mean) * inverse * weight[i] + bias[i];
+    return {mean, inverse};
   }
-  double a_total = 0.0, b_total = 0.0;
-  for (; i < n; ++i) {
-    const auto [a, b] = f(i);
-    a_total += static_cast<double>(a);
-    b_total += static_cast<double>(b);
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) out[i] = (x[i] - mean) * inverse;
+  for (std::int64_t i = 0; weight != nullptr && i < n; ++i) out[i] *= weight[i];
+  for (std::int64_t i = 0; bias != nullptr && i < n; ++i) out[i] += bias[i];
+  return {mean, inverse};
+}
+
+// Adds to weight_grad and bias_grad.
+INFEED_CLONES void backward_row(float* out, float* weight_grad, float* bias_grad, const float* g, const float* x,
+                                const float* weight, std::int64_t n, Moments of_row) {
+  const float mean = of_row.mean;
+  const float inverse = of_row.inverse;
+  float d_sum = 0.0f;
+  float dh_sum = 0.0f;
+#pragma omp simd reduction(+ : d_sum, dh_sum)
+  for (std::int64_t i = 0; i < n; ++i) {
+    d_sum += g[i] * weight[i];
+    dh_sum += g[i] * weight[i] * (x[i] - mean) * inverse;
   }
-  for (int k = 0; k < kLanes; ++k) {
-    a_total += static_cast<double>(first[k]);
-    b_total += static_cast<double>(second[k]);
+  const float d_mean = d_sum / static_cast<float>(n);
+  const float dh_mean = dh_sum / static_cast<float>(n);
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float h = (x[i] - mean) * inverse;
+    out[i] = inverse * (g[i] * weight[i] - d_mean - h * dh_mean);
+    weight_grad[i] += g[i] * h;
+    bias_grad[i] += g[i];
   }
-  return {static_cast<float>(a_total), static_cast<float>(b_total)};
 }
 
 const float* data_or_null(const Tensor& t) { return t.defined() ? t.data<float>() : nullptr; }
@@ -46,25 +70,14 @@ LayerNormResult layer_norm(const Tensor& x, const Tensor& weight_given, const Te
   LayerNormResult r{Tensor::empty(x.shape()), Tensor::empty({rows}), Tensor::empty({rows})};
   const Tensor weight = weight_given.defined() ? weight_given.detach().contiguous() : weight_given;
   const Tensor bias = bias_given.defined() ? bias_given.detach().contiguous() : bias_given;
-  parallel_for(rows, std::max<std::int64_t>(1, kGrain / n),
-               [&, w = data_or_null(weight), b = data_or_null(bias)](auto first, auto last) {
-                 for (auto row = first; row < last; ++row) {
-                   const float* const in = x.data<float>() + row * n;
-                   float* const out = r.y.data<float>() + row * n;
-                   const float mean = two_sums(n, [in](std::int64_t i) { return std::pair(in[i], 0.0f); }).first /
-                                      static_cast<float>(n);
-                   const float squares = two_sums(n, [in, mean](std::int64_t i) {
-                                           const float d = in[i] - mean;
-                                           return std::pair(d * d, 0.0f);
-                                         }).first;
-                   const float inverse = 1.0f / std::sqrt(squares / static_cast<float>(n) + static_cast<float>(eps));
-                   for (std::int64_t i = 0; i < n; ++i) out[i] = (in[i] - mean) * inverse;
-                   for (std::int64_t i = 0; w != nullptr && i < n; ++i) out[i] *= w[i];
-                   for (std::int64_t i = 0; b != nullptr && i < n; ++i) out[i] += b[i];
-                   r.mean.data<float>()[row] = mean;
-                   r.inverse.data<float>()[row] = inverse;
-                 }
-               });
+  const float* const w = data_or_null(weight);
+  const float* const b = data_or_null(bias);
+  each_row(rows, n, [&](std::int64_t row) {
+    const Moments of_row =
+        normalise_row(r.y.data<float>() + row * n, x.data<float>() + row * n, w, b, n, static_cast<float>(eps));
+    r.mean.data<float>()[row] = of_row.mean;
+    r.inverse.data<float>()[row] = of_row.inverse;
+  });
   return r;
 }
 
@@ -81,24 +94,9 @@ LayerNormGrads layer_norm_backward(const Tensor& g, const Tensor& x, const Tenso
   parallel_chunks(pieces, [&](std::int64_t piece) {
     float* const by_weight = partial.data() + piece * 2 * n;
     float* const by_bias = by_weight + n;
-    for (std::int64_t row = rows * piece / pieces; row < rows * (piece + 1) / pieces; ++row) {
-      const float* const in = x.data<float>() + row * n;
-      const float* const up = g.data<float>() + row * n;
-      float* const out = grads.x.data<float>() + row * n;
-      const float m = mean.data<float>()[row];
-      const float s = inverse.data<float>()[row];
-      const auto [d_sum, dh_sum] =
-          two_sums(n, [=](std::int64_t i) { return std::pair(up[i] * w[i], up[i] * w[i] * (in[i] - m) * s); });
-      const float d_mean = d_sum / static_cast<float>(n);
-      const float dh_mean = dh_sum / static_cast<float>(n);
-#pragma GCC ivdep
-      for (std::int64_t i = 0; i < n; ++i) {
-        const float h = (in[i] - m) * s;
-        out[i] = s * (up[i] * w[i] - d_mean - h * dh_mean);
-        by_weight[i] += up[i] * h;
-        by_bias[i] += up[i];
-      }
-    }
+    for (std::int64_t row = rows * piece / pieces; row < rows * (piece + 1) / pieces; ++row)
+      backward_row(grads.x.data<float>() + row * n, by_weight, by_bias, g.data<float>() + row * n,
+                   x.data<float>() + row * n, w, n, {mean.data<float>()[row], inverse.data<float>()[row]});
   });
   for (std::int64_t piece = 0; piece < pieces; ++piece) {
     for (std::int64_t i = 0; i < n; ++i) {

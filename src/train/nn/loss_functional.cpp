@@ -209,13 +209,14 @@ Tensor by_classes(const Tensor& x, const Tensor& t, const CrossEntropySpec& spec
 Tensor fused_cross_entropy(const Tensor& x, const Tensor& t, const CrossEntropySpec& spec) {
   const Tensor labels = t.detach().contiguous();
   const kernels::CrossEntropySpec kernel{spec.ignore_index, spec.label_smoothing};
-  const Tensor log_probs = kernels::log_softmax(x.detach().contiguous());
-  return record("NllLossBackward0", {x}, kernels::cross_entropy(log_probs, labels, kernel), {x, log_probs, labels},
-                [kernel, spec](const Pass& p) {
-                  if (grad_enabled())
-                    return replay(p, {p.saved(0)}, [&](const auto& in) { return by_classes(in[0], p.saved(2), spec); });
-                  p.give(0, kernels::cross_entropy_backward(p.g().item<float>(), p.saved(1), p.saved(2), kernel));
-                });
+  const auto [loss, normalise] = kernels::cross_entropy(x.detach().contiguous(), labels, kernel);
+  return record("NllLossBackward0", {x}, loss, {x, normalise, labels}, [kernel, spec](const Pass& p) {
+    const Tensor in = p.saved(0);
+    if (grad_enabled())
+      return replay(p, {in}, [&](const auto& values) { return by_classes(values[0], p.saved(2), spec); });
+    p.give(0, kernels::cross_entropy_backward(p.g().item<float>(), in.detach().contiguous(), p.saved(1), p.saved(2),
+                                              kernel));
+  });
 }
 
 CrossEntropySpec with_wide_weight(CrossEntropySpec spec) {

@@ -6,8 +6,9 @@
 #include "infeed/train/nn/functional.h"
 #include "train/autograd/autocast.h"
 #include "train/autograd/replay.h"
-#include "train/kernels/cross_entropy.h"
+#include "train/kernels/attention.h"
 #include "train/kernels/random.h"
+#include "train/kernels/softmax.h"
 #include "train/tensor/check.h"
 #include "train/tensor/impl.h"
 
@@ -108,6 +109,58 @@ Tensor embedding(const Tensor& indices, const Tensor& weight, std::int64_t paddi
   });
 }
 
+namespace {
+
+Tensor attention_in_operations(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
+                               const AttentionSpec& spec, double scale) {
+  Tensor scores = matmul(q * scale, k.transpose(-2, -1));
+  if (spec.is_causal) {
+    const Tensor seen = tril(Tensor::ones({q.size(-2), k.size(-2)}, TensorOptions(DType::kBool, q.device())));
+    scores = scores + mask_to_add(seen, scores);
+  } else if (mask.defined()) {
+    scores = scores + mask_to_add(mask, scores);
+  }
+  return matmul(dropout(softmax(scores, -1), spec.dropout, spec.dropout > 0.0), v);
+}
+
+// [N, H, L, E] of float32, or of a half type: what the kernel takes. The mask as one to add.
+bool fits_kernel(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, const AttentionSpec& spec) {
+  const auto heads = [&](const Tensor& t) {
+    return t.ndim() == 4 && t.dtype() == q.dtype() && t.size(0) == q.size(0) && t.size(1) == q.size(1) &&
+           t.numel() != 0 && !t.is_meta();
+  };
+  const bool dtype = is_floating_point(q.dtype()) && q.dtype() != DType::kFloat64;
+  return dtype && spec.dropout == 0.0 && heads(q) && heads(k) && heads(v) && q.size(3) == k.size(3) &&
+         k.size(2) == v.size(2) && !(mask.defined() && (mask.requires_grad() || mask.ndim() > 4));
+}
+
+Tensor fused_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, const AttentionSpec& spec,
+                       double scale) {
+  const auto problem_of = [spec, scale](const Tensor& of_q, const Tensor& of_k, const Tensor& of_v,
+                                        const Tensor& to_add) {
+    const auto rows = [](const Tensor& t) { return t.strides()[3] == 1 ? t.detach() : t.detach().contiguous(); };
+    return kernels::AttentionProblem{rows(of_q), rows(of_k),     rows(of_v),
+                                     to_add,     spec.is_causal, static_cast<float>(scale)};
+  };
+  const Tensor added = mask.defined() ? mask_to_add(mask, q).detach().to(DType::kFloat32) : mask;
+  const auto [y, logsumexp] = kernels::attention(problem_of(q, k, v, added));
+  return record(
+      "ScaledDotProductFlashAttentionForCpuBackward0", {q, k, v}, y, {q, k, v, added, logsumexp}, [=](const Pass& p) {
+        if (grad_enabled())
+          return replay(p, {p.saved(0), p.saved(1), p.saved(2)}, [&](const std::vector<Tensor>& in) {
+            return attention_in_operations(in[0], in[1], in[2], p.saved(3), spec, scale);
+          });
+        const Tensor g = p.g().strides()[3] == 1 ? p.g() : p.g().contiguous();
+        auto grads =
+            kernels::attention_backward(g, problem_of(p.saved(0), p.saved(1), p.saved(2), p.saved(3)), p.saved(4));
+        if (p.needs(0)) p.give(0, std::move(grads.q));
+        if (p.needs(1)) p.give(1, std::move(grads.k));
+        if (p.needs(2)) p.give(2, std::move(grads.v));
+      });
+}
+
+}  // namespace
+
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
                                     const AttentionSpec& spec) {
   if (amp::is_active()) return amp::lowered(scaled_dot_product_attention, q, k, v, mask, spec);
@@ -120,14 +173,15 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
     return scaled_dot_product_attention(q.to(DType::kFloat32), k.to(DType::kFloat32), v.to(DType::kFloat32), mask, spec)
         .to(DType::kFloat16);
   const double scale = spec.scale.value_or(1.0 / std::sqrt(static_cast<double>(q.size(-1))));
-  Tensor scores = matmul(q * scale, k.transpose(-2, -1));
-  if (spec.is_causal) {
-    const Tensor seen = tril(Tensor::ones({q.size(-2), k.size(-2)}, TensorOptions(DType::kBool, q.device())));
-    scores = scores + mask_to_add(seen, scores);
-  } else if (mask.defined()) {
-    scores = scores + mask_to_add(mask, scores);
+  if (q.ndim() == 3 && k.ndim() == 3 && v.ndim() == 3 && (!mask.defined() || mask.ndim() <= 3)) {
+    const Tensor of_heads = mask.defined() && mask.ndim() == 3 ? mask.unsqueeze(1) : mask;
+    if (const Tensor q4 = q.unsqueeze(1), k4 = k.unsqueeze(1), v4 = v.unsqueeze(1);
+        fits_kernel(q4, k4, v4, of_heads, spec))
+      return scaled_dot_product_attention(q4, k4, v4, of_heads, spec).squeeze(1);
   }
-  return matmul(dropout(softmax(scores, -1), spec.dropout, spec.dropout > 0.0), v);
+  if (!fits_kernel(q, k, v, mask, spec)) return attention_in_operations(q, k, v, mask, spec, scale);
+  const auto wide = [](const Tensor& t) { return t.to(DType::kFloat32); };
+  return fused_attention(wide(q), wide(k), wide(v), mask, spec, scale).to(q.dtype());
 }
 
 }  // namespace infeed::nn
