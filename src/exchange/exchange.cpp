@@ -264,22 +264,4 @@ std::pair<std::uint64_t, std::int64_t> Exchange::sample_in_hand(int worker) cons
   return {now.batch, now.index};
 }
 
-ExchangeStats Exchange::stats() const {
-  State& state = ours();
-  const std::lock_guard lock(state.mutex);
-  const ExchangeLine& line = state.open();
-  ExchangeStats stats{.extents = line.arena().num_extents(),
-                      .extents_free = line.ring().free_extents(),
-                      .held = line.memory()->held(),
-                      .held_bytes = state.held_bytes->load(std::memory_order_relaxed),
-                      .committed_bytes = line.arena().committed_bytes(),
-                      .waits = state.waits,
-                      .wait_ns = state.wait_ns};
-  for (int worker = 0; worker < state.options.num_workers; ++worker) {
-    const ClaimantStats now = line.ring().stats(worker);
-    stats.workers.push_back({.pid = now.pid, .tasks = now.runs, .busy_ns = now.busy_ns, .wait_ns = now.wait_ns});
-  }
-  return stats;
-}
-
 }  // namespace infeed

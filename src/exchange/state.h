@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "exchange/line.h"
+#include "loader/turn_clock.h"
 
 namespace infeed {
 
@@ -46,6 +47,10 @@ struct Exchange::State {
   std::vector<std::int64_t> words;                    ///< of post(), kept for its memory
   bool waiting = false;                               ///< the last wait() found nothing
   std::uint64_t waits = 0, wait_ns = 0;
+  TurnClock turns;
+  std::uint64_t batches = 0, samples = 0;  ///< of turns that ended with one
+  pid_t trainer = 0;                       ///< the first thread that began a turn
+  std::uint64_t trainer_queued_ns = 0;     ///< as it was then
 };
 
 }  // namespace infeed

@@ -54,6 +54,7 @@ ExchangeEvent Exchange::wait(std::span<const std::uint64_t> numbers, std::span<c
   if (const auto found = state.find_ready(numbers)) return done(*found);
   if (!std::exchange(state.waiting, true)) ++state.waits;
   const auto start = Clock::now();
+  state.turns.wait_began(start);
   const std::shared_ptr<ExchangeLine> line = state.line;  // close() by another thread leaves us the descriptor
   auto found = timeout_ms == 0 ? std::nullopt : state.spin_for_ready(numbers);
   std::vector<pollfd> fds = to_poll(*line, death_fds);
@@ -67,6 +68,7 @@ ExchangeEvent Exchange::wait(std::span<const std::uint64_t> numbers, std::span<c
   line->ring().end_wait();
   if (fds[0].revents != 0) line->ready().drain();
   state.wait_ns += ns_since(start);
+  state.turns.waited(Clock::now() - start);
   static_cast<void>(state.open());  // closed meanwhile?
   state.drain();
   if (found || (found = state.find_ready(numbers))) return done(*found);

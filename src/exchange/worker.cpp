@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
+#include "base/clock.h"
 #include "exchange/line.h"
 #include "exchange/received.h"
 #include "exchange/task.h"
@@ -17,12 +17,6 @@ namespace {
 
 // Longer than any spin and wake-up: the consumer computes, so the next wait will be long too.
 constexpr std::uint64_t kLongWaitNs = 500'000;
-
-std::uint64_t now_ns() noexcept {
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-          .count());
-}
 
 int duplicate(int fd) {
   const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -75,10 +69,10 @@ void ExchangeWorker::State::attach_by(int arena_fd, int fd, const ExchangeGeomet
 }
 
 void ExchangeWorker::State::wait(std::uint32_t seen_bell, int timeout_ms) {
-  const std::uint64_t start = now_ns();
+  const std::uint64_t start = monotonic_ns();
   const int limit = timeout_ms < 0 ? Exchange::kLongestSleepMs : std::min(timeout_ms, Exchange::kLongestSleepMs);
   ring->wait_for_work(worker, seen_bell, last_wait_ns < kLongWaitNs ? spin_us : 0, limit);
-  last_wait_ns = now_ns() - start;
+  last_wait_ns = monotonic_ns() - start;
   ring->add_stats(worker, {.pid = pid, .wait_ns = last_wait_ns});
 }
 
@@ -112,7 +106,8 @@ std::optional<ExchangeTask> ExchangeWorker::claim(int timeout_ms) {
     s.claim = s.ring->claim(s.worker);
   }
   if (!s.claim) return std::nullopt;
-  s.claimed_ns = now_ns();
+  s.claimed_ns = monotonic_ns();
+  s.ring->note_claim(s.worker, s.claimed_ns);
   note(-1);
   ExchangeTask task = unpack_task(s.claim->indices);
   task.number = s.claim->number;
@@ -131,14 +126,22 @@ void ExchangeWorker::note(std::int64_t index) noexcept {
   if (state_->claim) state_->ring->note_sample(state_->worker, state_->claim->number, index);
 }
 
-void ExchangeWorker::publish(std::size_t nbytes) {
+void ExchangeWorker::publish(std::size_t nbytes, std::uint64_t collate_ns) {
   State& s = *state_;
   if (nbytes > memory().size())
     throw ConfigError(fmt::format("a message of {} bytes does not fit an extent of {}.", nbytes, memory().size()));
   drain_non_temporal_stores();
   note(-1);
   s.ring->set_result(*s.claim, s.claim->rows, nbytes, false);
-  s.ring->add_stats(s.worker, {.pid = s.pid, .runs = 1, .busy_ns = now_ns() - s.claimed_ns});
+  const std::uint64_t end = monotonic_ns();
+  s.ring->add_stats(s.worker, {.pid = s.pid, .runs = 1, .busy_ns = end - s.claimed_ns, .collate_ns = collate_ns});
+  s.ring->note_claim(s.worker, 0);
+  if (s.ring->tracing())
+    s.ring->trace_run(s.worker, {.begin_ns = s.claimed_ns,
+                                 .end_ns = end,
+                                 .seq = s.claim->seq,
+                                 .collate_ns = collate_ns,
+                                 .thread = static_cast<std::uint32_t>(::gettid())});
   s.ring->publish(*s.claim, s.ready_fd);
   s.claim.reset();
 }

@@ -18,14 +18,22 @@ constexpr std::uint64_t kArmsPerLook = 16;  // and misses when it writes them ag
 
 }  // namespace
 
+bool Loader::Engine::draw(Work& work) {
+  const Clock::time_point begin = Clock::now();
+  const bool drawn = feed_->next(work);
+  sampler_time_ += Clock::now() - begin;
+  return drawn;
+}
+
 // Arms as many batches as the depth, the slots and the memory allow.
 void Loader::Engine::top_up() {
   drain_cancelled();
   bool armed = false;
+  shortage_.clear();
   while (!feed_dry_ && std::cmp_less(in_flight_.size(), settings_.depth)) {
     if (!unarmed_) {
       Work work;
-      if (!feed_->next(work)) {
+      if (!draw(work)) {
         feed_dry_ = true;
         break;
       }

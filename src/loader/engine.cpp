@@ -124,6 +124,7 @@ void Loader::Engine::start_workers() {
   pool_ = WorkerPool::start(pool, memory_->ring(), memory_->arena(), plan_);
   lost_.assign(static_cast<std::size_t>(settings_.max_workers), false);
   note_processes();
+  recorder_.started(worker_pids_);
 }
 
 Loader::Engine::~Engine() {
@@ -158,9 +159,29 @@ std::optional<Batch> Loader::Engine::next() {
   check_usable();
   {
     const std::lock_guard stats(stats_mutex_);
-    recorder_.next_called();
+    if (consumer_ != std::this_thread::get_id()) recorder_.called_by(gettid());
+    recorder_.turns().called();
   }
+  consumer_ = std::this_thread::get_id();
   const Inside inside(inside_);
+  try {
+    std::optional<Batch> batch = next_turn();
+    end_turn(batch.has_value());
+    return batch;
+  } catch (...) {
+    end_turn(false);
+    throw;
+  }
+}
+
+void Loader::Engine::end_turn(bool with_batch) {
+  const std::lock_guard stats(stats_mutex_);
+  recorder_.turns().sampled(std::exchange(sampler_time_, {}));
+  if (with_batch && !shortage_.empty()) recorder_.short_of_memory();
+  recorder_.turns().returned(with_batch);
+}
+
+std::optional<Batch> Loader::Engine::next_turn() {
   if (!in_epoch_) begin_epoch();
   std::optional<Batch> batch = next_batch();
   started_ = batch.has_value();
@@ -317,6 +338,11 @@ LoaderStats Loader::Engine::stats() const {
     recorder_.fill(stats, counters(), worker_pids_, options_.threads_per_worker);
     processes = processes_;
   }
+  stats.num_workers = settings_.kind == WorkerKind::kInline ? 0 : static_cast<int>(stats.workers.size());
+  stats.threads_per_worker = options_.threads_per_worker;
+  stats.prefetch = settings_.depth;
+  stats.usable_cpus = settings_.usable_cpus;
+  stats.memory_limit = settings_.memory_limit;
   stats.pss_bytes = read_pss(processes);  // takes milliseconds: next() must not wait for it
   stats.arena_bytes = memory_->arena().committed_bytes();
   stats.batches_held = memory_->held();
@@ -330,7 +356,7 @@ void Loader::Engine::keep_memory_warm() {
 
 void Loader::Engine::reset_stats() {
   const std::lock_guard lock(stats_mutex_);
-  recorder_.reset(counters());
+  recorder_.reset(counters(), worker_pids_);
 }
 
 }  // namespace infeed

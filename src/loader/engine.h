@@ -70,6 +70,7 @@ class Loader::Engine final : public Loader::Source {
   // arming.cpp: from the feed to the slots
   void top_up();
   void top_up_quietly() noexcept;
+  [[nodiscard]] bool draw(Work& work);
   [[nodiscard]] bool arm(const Work& work);
   [[nodiscard]] int rows_per_run(int batch_rows) noexcept;
   void look_at_pace(int claimants) noexcept;
@@ -80,6 +81,8 @@ class Loader::Engine final : public Loader::Source {
   void drain_cancelled();
 
   // delivery.cpp: from the slots to the user
+  std::optional<Batch> next_turn();
+  void end_turn(bool with_batch);
   std::optional<Batch> next_batch();
   std::optional<SourceBatch> next_source();
   Batch hand_out(SourceBatch source);
@@ -118,6 +121,7 @@ class Loader::Engine final : public Loader::Source {
   Recorder recorder_;
   std::vector<std::int64_t> processes_;  ///< the loader's own and the workers'
   std::vector<std::int64_t> worker_pids_;
+  std::thread::id consumer_{};             ///< the last one in next()
   std::atomic<std::thread::id> inside_{};  ///< the thread in next(), if any
   std::atomic<bool> closing_{false};       ///< the destructor waits for a next() on another thread to leave
   std::unique_ptr<Compactor> compactor_;   ///< on_error skip, where batches stay full
@@ -130,6 +134,7 @@ class Loader::Engine final : public Loader::Source {
   std::uint64_t delivered_ = 0;     ///< batches of this epoch with the user
   std::deque<InFlight> in_flight_;  ///< in the order of arming
   std::vector<int> cancelled_;      ///< slots that drain
+  Clock::duration sampler_time_{};  ///< of this call of next()
   std::optional<Work> unarmed_;     ///< drawn from the feed, but no slot or memory was free
   std::string shortage_;            ///< why unarmed_ could not be armed, where it is for want of memory
   std::vector<pollfd> polled_;      ///< of block(), kept for its memory

@@ -1,11 +1,14 @@
 #include "loader/recorder.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
 #include <string>
 #include <utility>
+
+#include "base/clock.h"
 
 namespace infeed {
 namespace {
@@ -24,24 +27,23 @@ ClaimantStats since(const ClaimantStats& now, const ClaimantStats& base) {
   delta.bytes_read -= base.bytes_read;
   delta.busy_ns -= base.busy_ns;
   delta.wait_ns -= base.wait_ns;
+  delta.collate_ns -= base.collate_ns;
   return delta;
 }
 
 }  // namespace
 
-void Recorder::next_called() noexcept {
-  last_next_ = Clock::now();
-  if (!started_) first_next_ = last_next_;
-  started_ = true;
-}
-
 void Recorder::handed_out(std::int64_t samples, bool private_copy) noexcept {
-  const auto now = Clock::now();
-  if (batches_ == 0 && first_batch_ms_ == 0) first_batch_ms_ = seconds(now - made_) * 1e3;
-  last_next_ = now;
+  if (batches_ == 0 && first_batch_ms_ == 0) first_batch_ms_ = seconds(Clock::now() - made_) * 1e3;
   ++batches_;
   samples_ += static_cast<std::uint64_t>(samples);
   private_copies_ += private_copy ? 1 : 0;
+}
+
+void Recorder::called_by(pid_t thread) {
+  if (thread == trainer_) return;
+  trainer_ = thread;
+  trainer_base_ = cpu_times_of_thread(thread);
 }
 
 void Recorder::faulty(const RowReport& report, std::int64_t replaced_by, const std::string& description) {
@@ -59,10 +61,12 @@ void Recorder::restarted(int worker_id) {
   ++restarts_of_[static_cast<std::size_t>(worker_id)];
 }
 
-void Recorder::reset(std::vector<ClaimantStats> now) {
+void Recorder::reset(std::vector<ClaimantStats> now, const std::vector<std::int64_t>& worker_pids) {
   base_ = std::move(now);
-  started_ = false;
-  waited_ = {};
+  workers_cpu_.start(worker_pids);
+  trainer_base_ = cpu_times_of_thread(trainer_);
+  turns_.reset();
+  short_batches_ = 0;
   batches_ = samples_ = skipped_ = replaced_ = 0;
   private_copies_ = restarts_ = 0;
   std::fill(restarts_of_.begin(), restarts_of_.end(), 0);
@@ -73,21 +77,24 @@ void Recorder::fill(LoaderStats& stats, const std::vector<ClaimantStats>& now,
                     const std::vector<std::int64_t>& worker_pids, int threads_per_worker) const {
   stats.batches = batches_;
   stats.samples = samples_;
-  stats.elapsed_s = started_ ? seconds(last_next_ - first_next_) : 0;
+  turns_.fill(stats);
   stats.samples_per_s = stats.elapsed_s > 0 ? static_cast<double>(samples_) / stats.elapsed_s : 0;
   stats.first_batch_ms = first_batch_ms_;
-  stats.starved_share = stats.elapsed_s > 0 ? std::min(1.0, seconds(waited_) / stats.elapsed_s) : 0;
+  if (batches_ > 0) stats.short_of_memory_share = static_cast<double>(short_batches_) / static_cast<double>(batches_);
   stats.private_copies = private_copies_;
   stats.restarts = restarts_;
   stats.skipped = skipped_;
   stats.replaced = replaced_;
   stats.faulty = faulty_;
 
+  const std::uint64_t now_ns = monotonic_ns();
   ClaimantStats total;
   stats.workers.resize(worker_pids.size());
   for (std::size_t i = 0; i < stats.workers.size(); ++i) {
     stats.workers[i].id = static_cast<int>(i);
     stats.workers[i].pid = worker_pids[i];
+    const char state = worker_pids[i] == getpid() ? 'R' : process_state(worker_pids[i]);
+    stats.workers[i].stopped = state == 'T' || state == 't';
   }
   for (std::size_t claimant = 0; claimant < now.size(); ++claimant) {
     const ClaimantStats delta = since(now[claimant], claimant < base_.size() ? base_[claimant] : ClaimantStats{});
@@ -98,23 +105,41 @@ void Recorder::fill(LoaderStats& stats, const std::vector<ClaimantStats>& now,
     total.bytes_read += delta.bytes_read;
     total.busy_ns += delta.busy_ns;
     total.wait_ns += delta.wait_ns;
+    total.collate_ns += delta.collate_ns;
     const std::size_t id = claimant / static_cast<std::size_t>(threads_per_worker);
     if (id >= stats.workers.size()) continue;
     WorkerStats& worker = stats.workers[id];
     worker.samples += delta.rows;
     worker.busy_s += seconds(delta.busy_ns);
     worker.wait_s += seconds(delta.wait_ns);
+    if (delta.claimed_ns != 0 && delta.claimed_ns < now_ns)
+      worker.in_hand_s = std::max(worker.in_hand_s, seconds(now_ns - delta.claimed_ns));
     if (id < restarts_of_.size()) worker.restarts = restarts_of_[id];
   }
   const double rows = total.rows > 0 ? static_cast<double>(total.rows) : 1;
   stats.read_us = static_cast<double>(total.read_ns) * 1e-3 / rows;
   stats.decode_us = static_cast<double>(total.decode_ns) * 1e-3 / rows;
   stats.transform_us = static_cast<double>(total.transform_ns) * 1e-3 / rows;
-  const std::uint64_t staged = total.read_ns + total.decode_ns + total.transform_ns;
+  stats.collate_us = static_cast<double>(total.collate_ns) * 1e-3 / rows;
+  const std::uint64_t staged = total.read_ns + total.decode_ns + total.transform_ns + total.collate_ns;
   stats.other_us = static_cast<double>(total.busy_ns > staged ? total.busy_ns - staged : 0) * 1e-3 / rows;
   stats.bytes_read = total.bytes_read;
   const double worked = static_cast<double>(total.busy_ns) + static_cast<double>(total.wait_ns);
   stats.blocked_share = worked > 0 ? static_cast<double>(total.wait_ns) / worked : 0;
+  fill_processors(stats, total.busy_ns, worker_pids);
+}
+
+void Recorder::fill_processors(LoaderStats& stats, std::uint64_t busy_ns,
+                               const std::vector<std::int64_t>& worker_pids) const {
+  const CpuTimes workers = workers_cpu_.read(worker_pids);
+  if (workers.known && busy_ns > 0) {
+    stats.on_cpu_share = std::min(1.0, static_cast<double>(workers.run_ns) / static_cast<double>(busy_ns));
+    stats.cpu_queue_share = std::min(1.0, static_cast<double>(workers.wait_ns) / static_cast<double>(busy_ns));
+  }
+  const CpuTimes trainer = cpu_times_of_thread(trainer_);
+  if (trainer.known && stats.elapsed_s > 0)
+    stats.trainer_cpu_queue_share =
+        std::min(1.0, seconds(trainer.wait_ns - std::min(trainer_base_.wait_ns, trainer.wait_ns)) / stats.elapsed_s);
 }
 
 std::uint64_t read_pss(const std::vector<std::int64_t>& pids) {
@@ -131,23 +156,6 @@ std::uint64_t read_pss(const std::vector<std::int64_t>& pids) {
     }
   }
   return total;
-}
-
-std::string LoaderStats::str() const {
-  std::string text = fmt::format(
-      "{} batches, {} samples in {:.2f} s: {:.0f} samples/s; first batch after {:.1f} ms\n"
-      "waiting: next() for data {:.1f} %, workers for room {:.1f} %\n"
-      "per sample: read {:.1f} us, decode {:.1f} us, transform {:.1f} us, other {:.1f} us\n"
-      "memory: {:.1f} MiB in all (PSS), {:.1f} MiB of it for batches; {} held by the user, {} handed out as copies\n"
-      "faults: {} restarts, {} samples skipped, {} replaced\n",
-      batches, samples, elapsed_s, samples_per_s, first_batch_ms, starved_share * 100, blocked_share * 100, read_us,
-      decode_us, transform_us, other_us, static_cast<double>(pss_bytes) / (1 << 20),
-      static_cast<double>(arena_bytes) / (1 << 20), batches_held, private_copies, restarts, skipped, replaced);
-  text += "worker       pid    samples     busy s     wait s  restarts\n";
-  for (const WorkerStats& worker : workers)
-    text += fmt::format("{:>6} {:>9} {:>10} {:>10.2f} {:>10.2f} {:>9}\n", worker.id, worker.pid, worker.samples,
-                        worker.busy_s, worker.wait_s, worker.restarts);
-  return text;
 }
 
 }  // namespace infeed

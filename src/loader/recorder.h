@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "infeed/loader/stats.h"
+#include "loader/cpu_times.h"
+#include "loader/turn_clock.h"
 #include "ring/ring.h"
 
 namespace infeed {
@@ -17,14 +19,19 @@ class Recorder {
 
   Recorder() : made_(Clock::now()) {}
 
-  void next_called() noexcept;
-  void waited(Clock::duration time) noexcept { waited_ += time; }
+  [[nodiscard]] TurnClock& turns() noexcept { return turns_; }
+  /// The thread that calls next(): whose queueing for a processor is told.
+  void called_by(pid_t thread);
+  /// Memory, not the depth, bounded what is in flight as a batch was handed out.
+  void short_of_memory() noexcept { ++short_batches_; }
   void handed_out(std::int64_t samples, bool private_copy) noexcept;
   void faulty(const RowReport& report, std::int64_t replaced_by, const std::string& description);
   void restarted(int worker_id);
 
+  /// The workers are there: their processors' time counts from here.
+  void started(const std::vector<std::int64_t>& worker_pids) { workers_cpu_.start(worker_pids); }
   /// Starts counting anew; `now` holds the workers' counters as they stand.
-  void reset(std::vector<ClaimantStats> now);
+  void reset(std::vector<ClaimantStats> now, const std::vector<std::int64_t>& worker_pids);
   /// Fills all but memory and the workers' processes. `now` has a record per claimant.
   void fill(LoaderStats& stats, const std::vector<ClaimantStats>& now, const std::vector<std::int64_t>& worker_pids,
             int threads_per_worker) const;
@@ -32,12 +39,15 @@ class Recorder {
  private:
   static constexpr std::size_t kMaxFaulty = 1000;
 
+  void fill_processors(LoaderStats& stats, std::uint64_t busy_ns, const std::vector<std::int64_t>& worker_pids) const;
+
   Clock::time_point made_;
-  Clock::time_point first_next_{};
-  Clock::time_point last_next_{};
-  bool started_ = false;
   double first_batch_ms_ = 0;
-  Clock::duration waited_{};
+  TurnClock turns_;
+  pid_t trainer_ = 0;
+  CpuTimes trainer_base_;
+  WorkerCpu workers_cpu_;
+  std::uint64_t short_batches_ = 0;
   std::uint64_t batches_ = 0;
   std::uint64_t samples_ = 0;
   std::uint64_t skipped_ = 0;

@@ -148,6 +148,7 @@ Settings make_settings(const LoaderOptions& options, const Schema& schema, bool 
   settings.spin_us = fits && settings.kind != WorkerKind::kInline ? kSpinUs : 0;
   settings.max_rows = static_cast<int>(max_rows);
   settings.memory_limit = options.memory_limit;
+  settings.usable_cpus = limits.usable_cpus;
   const std::uint64_t twice = std::max(kMinExtent, 2 * settings.batch_bytes);
   settings.extent_bytes = options.extent_bytes > 0 ? options.extent_bytes : in_place ? twice : kUnknownExtent;
   if (in_place && settings.extent_bytes < settings.batch_bytes)

@@ -24,7 +24,8 @@ struct Settings {
   int max_rows = 1;               ///< of a batch
   std::uint64_t batch_bytes = 0;  ///< of the largest batch; 0 where rows are of unknown size
   std::uint64_t extent_bytes = 0;
-  std::uint64_t memory_limit = 0;     ///< 0: none but the machine's
+  std::uint64_t memory_limit = 0;  ///< 0: none but the machine's
+  double usable_cpus = 1;
   std::optional<BatchLayout> layout;  ///< in-place filling
 };
 

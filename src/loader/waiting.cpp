@@ -45,6 +45,10 @@ std::size_t Loader::Engine::wait_for_ready() {
   const Clock::time_point start = Clock::now();
   const std::optional<Clock::time_point> limit = deadline();
   std::optional<std::size_t> ready;
+  {
+    const std::lock_guard lock(stats_mutex_);
+    recorder_.turns().wait_began(start);
+  }
   try {
     for (;;) {
       while (!(ready = find_ready()) && pool_->help()) look_up(false);
@@ -55,11 +59,11 @@ std::size_t Loader::Engine::wait_for_ready() {
     }
   } catch (...) {
     const std::lock_guard lock(stats_mutex_);
-    recorder_.waited(Clock::now() - start);
+    recorder_.turns().waited(Clock::now() - start);
     throw;
   }
   const std::lock_guard lock(stats_mutex_);
-  recorder_.waited(Clock::now() - start);
+  recorder_.turns().waited(Clock::now() - start);
   return *ready;
 }
 

@@ -18,6 +18,7 @@ int Ring::bury(int claimant) {
     if (armed_[i].draining) cancel_unstarted_runs(slot);
   }
   Doorbell(bytes_.header().bell).forget(claimant);
+  note_claim(claimant, 0);
   return runs;
 }
 

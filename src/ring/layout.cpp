@@ -47,6 +47,7 @@ RingLayout RingLayout::of(const RingConfig& config) {
   layout.owners = place(sizeof(std::uint64_t) * kMaxRuns, slots);
   layout.indices = place(sizeof(std::int64_t) * rows, slots);
   layout.reports = place(sizeof(ReportRecord) * static_cast<std::size_t>(layout.reports_per_slot), slots);
+  layout.traces = place(sizeof(TraceRecord) * kTraceRecords, static_cast<std::size_t>(config.max_claimants));
   layout.total = end;
   return layout;
 }

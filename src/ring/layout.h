@@ -9,6 +9,7 @@
 ///   ...     512 * num_slots                     owner words of the runs: [slot][kMaxRuns]
 ///   ...     8 * max_rows * num_slots            sample indices: [slot][row]; who replaces a sample writes the new one
 ///   ...     448 * reports_per_slot * num_slots  ReportRecord
+///   ...     65536 * max_claimants               TraceRecord: [claimant][kTraceRecords], a ring; touched while tracing only
 ///
 /// Every area starts at a multiple of 128 (two cache lines: the adjacent-line prefetcher pairs them). Untouched pages
 /// cost nothing. Atomics are lock-free and hold no address. Plain members are written by one side, and read by the
@@ -25,6 +26,7 @@ namespace infeed {
 inline constexpr int kMaxRuns = 64;
 inline constexpr int kMaxClaimants = 256;
 inline constexpr int kMaxReportText = 400;  ///< bytes of a report's text
+inline constexpr int kTraceRecords = 1024;  ///< of one claimant
 
 struct RingConfig {
   int num_slots = 4;      ///< batches in flight + workers (each may pin one draining slot); at most 65536
@@ -35,7 +37,7 @@ struct RingConfig {
 };
 
 inline constexpr std::uint64_t kRingMagic = 0x676e69726465666e;  // "nfedring" in memory
-inline constexpr std::uint32_t kRingVersion = 1;
+inline constexpr std::uint32_t kRingVersion = 2;
 
 struct RingHeader {
   std::uint64_t magic;
@@ -44,6 +46,7 @@ struct RingHeader {
   std::uint32_t zero;
   std::uint64_t total_bytes;
   alignas(128) std::atomic<std::uint32_t> stop;
+  std::atomic<std::uint32_t> tracing;                      // 1: claimants record their runs
   alignas(128) BellWords bell;                             // of the workers
   alignas(128) std::atomic<std::uint32_t> consumer_waits;  // 1: a full mask must write the eventfd
   alignas(128) std::atomic<std::int32_t> extents_used;     // all from here on were never taken: never falls
@@ -59,7 +62,10 @@ struct alignas(128) ClaimantWords {
   std::uint32_t zero;
   std::atomic<std::int64_t> pid, index;
   std::atomic<std::uint64_t> batch, rows, runs, read_ns, decode_ns, transform_ns, bytes_read, busy_ns, wait_ns;
-  char start_text[920];
+  std::atomic<std::uint64_t> collate_ns;
+  std::atomic<std::uint64_t> claimed_ns;  // CLOCK_MONOTONIC at which the run in hand was claimed; 0: none is
+  std::atomic<std::uint64_t> traced;      // records ever written, release [traced]
+  char start_text[896];
 };
 static_assert(sizeof(ClaimantWords) == 1024);
 
@@ -97,9 +103,15 @@ struct alignas(64) ReportRecord {
 };
 static_assert(sizeof(ReportRecord) == 448);
 
+/// The words of a RunTrace (ring.h). Words, so that one that is read while it is overwritten is only wrong, and dropped.
+struct alignas(64) TraceRecord {
+  std::atomic<std::uint64_t> words[8];
+};
+static_assert(sizeof(TraceRecord) == 64);
+
 /// Where each area starts. Throws ConfigError for sizes out of range, so that nothing here can overflow.
 struct RingLayout {
-  std::size_t claimants = 0, extents = 0, heads = 0, owners = 0, indices = 0, reports = 0, total = 0;
+  std::size_t claimants = 0, extents = 0, heads = 0, owners = 0, indices = 0, reports = 0, traces = 0, total = 0;
   int max_rows = 0;
   int reports_per_slot = 0;
   [[nodiscard]] static RingLayout of(const RingConfig& config);
@@ -124,6 +136,10 @@ class RingBytes {
   }
   [[nodiscard]] ReportRecord& report(int slot, int place) const noexcept {
     return *at<ReportRecord>(layout_.reports, std::int64_t{slot} * layout_.reports_per_slot + place);
+  }
+  [[nodiscard]] TraceRecord& trace(int claimant, std::uint64_t number) const noexcept {
+    return *at<TraceRecord>(layout_.traces,
+                            std::int64_t{claimant} * kTraceRecords + static_cast<std::int64_t>(number % kTraceRecords));
   }
   [[nodiscard]] int reports_per_slot() const noexcept { return layout_.reports_per_slot; }
 

@@ -95,6 +95,7 @@ void Ring::add_stats(int claimant, const ClaimantStats& delta) noexcept {
   add(words.bytes_read, delta.bytes_read);
   add(words.busy_ns, delta.busy_ns);
   add(words.wait_ns, delta.wait_ns);
+  add(words.collate_ns, delta.collate_ns);
 }
 
 ClaimantStats Ring::stats(int claimant) const noexcept {
@@ -110,7 +111,9 @@ ClaimantStats Ring::stats(int claimant) const noexcept {
           .bytes_read = get(words.bytes_read),
           .busy_ns = get(words.busy_ns),
           .wait_ns = get(words.wait_ns),
-          .init_error = static_cast<std::uint64_t>(start_error_code(claimant))};
+          .init_error = static_cast<std::uint64_t>(start_error_code(claimant)),
+          .collate_ns = get(words.collate_ns),
+          .claimed_ns = get(words.claimed_ns)};
 }
 
 void Ring::fail_start(int claimant, int error_code, std::string_view text) noexcept {

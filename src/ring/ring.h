@@ -80,6 +80,17 @@ struct ClaimantStats {
   std::uint64_t read_ns = 0, decode_ns = 0, transform_ns = 0, bytes_read = 0;
   std::uint64_t busy_ns = 0, wait_ns = 0;
   std::uint64_t init_error = 0;  ///< see Ring::fail_start
+  std::uint64_t collate_ns = 0;
+  std::uint64_t claimed_ns = 0;  ///< CLOCK_MONOTONIC at which the run in hand was claimed; 0: none is
+};
+
+/// What a claimant records of a run while tracing. Nanoseconds of CLOCK_MONOTONIC.
+struct RunTrace {
+  std::uint64_t begin_ns = 0, end_ns = 0;
+  std::uint64_t seq = 0;                                                       ///< of the batch
+  std::uint64_t read_ns = 0, decode_ns = 0, transform_ns = 0, collate_ns = 0;  ///< sums over the rows
+  std::uint32_t rows = 0;
+  std::uint32_t thread = 0;  ///< gettid()
 };
 
 class Ring {
@@ -140,6 +151,11 @@ class Ring {
   [[nodiscard]] bool retired(int claimant) const noexcept;
 
   [[nodiscard]] ClaimantStats stats(int claimant) const noexcept;
+  /// Whether claimants record their runs from now on.
+  void set_tracing(bool on) noexcept;
+  /// Appends what `claimant` recorded since `seen` (records ever read), and moves that on. Returns how many were
+  /// overwritten before they could be read.
+  std::uint64_t read_trace(int claimant, std::uint64_t& seen, std::vector<RunTrace>& runs) const;
   /// Text that a worker left when it could not start (dataset, worker_init); empty if none.
   [[nodiscard]] std::string start_failure(int claimant) const;
 
@@ -162,6 +178,9 @@ class Ring {
   /// Sleeps until the bell is no longer `seen` or `timeout_ms` passed; spins up to `spin_us` first.
   void wait_for_work(int claimant, std::uint32_t seen, int spin_us, int timeout_ms) noexcept;
   void add_stats(int claimant, const ClaimantStats& delta) noexcept;  ///< adds the counters, sets pid
+  void note_claim(int claimant, std::uint64_t claimed_ns) noexcept;   ///< 0: nothing is in hand
+  [[nodiscard]] bool tracing() const noexcept;
+  void trace_run(int claimant, const RunTrace& run) noexcept;
   void fail_start(int claimant, int error_code, std::string_view text) noexcept;
   [[nodiscard]] int start_error_code(int claimant) const noexcept;
 

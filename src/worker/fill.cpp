@@ -1,6 +1,7 @@
 #include "worker/fill.h"
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <span>
 
@@ -24,8 +25,9 @@ Filler::Filler(Ring& ring, const Arena& arena, const WorkPlan& plan) : ring_(rin
     gather_.emplace(plan.stream != nullptr ? plan.stream->schema() : plan.dataset->schema());
 }
 
-bool Filler::fill(const Claim& claim, StageTimes& times) noexcept {
+bool Filler::fill(const Claim& claim, StageTimes& times, std::uint64_t& collate_ns) noexcept {
   times_ = &times;
+  collate_ns_ = 0;
   try {
     if (plan_.stream != nullptr)
       fill_stream(claim);
@@ -37,6 +39,7 @@ bool Filler::fill(const Claim& claim, StageTimes& times) noexcept {
     report(claim, RowFault::kRaised, kWholeBatch, -1, capture_fault(std::current_exception()));
   }
   ring_.note_sample(claim.claimant, claim.number, -1);
+  collate_ns += collate_ns_;
   return !ring_.stopping();
 }
 
@@ -161,8 +164,13 @@ Filler::Outcome Filler::next_row(const Claim& claim, OpenShard& shard, int kept)
 // Makes the batch of the rows gathered, `rows` of them (set to 0 where that fails); returns its bytes.
 std::size_t Filler::collate(const Claim& claim, int& rows) {
   if (rows == 0) return 0;
+  const auto begin = std::chrono::steady_clock::now();
   try {
-    return collate_rows(*plan_.collate, *gather_, std::span(arena_.extent(claim.extent), arena_.extent_bytes()));
+    const std::size_t nbytes =
+        collate_rows(*plan_.collate, *gather_, std::span(arena_.extent(claim.extent), arena_.extent_bytes()));
+    const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
+    collate_ns_ += static_cast<std::uint64_t>(took.count());
+    return nbytes;
   } catch (...) {
     rows = 0;
     report(claim, RowFault::kRaised, kWholeBatch, -1, capture_fault(std::current_exception()));

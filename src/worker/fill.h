@@ -23,9 +23,9 @@ class Filler {
  public:
   Filler(Ring& ring, const Arena& arena, const WorkPlan& plan);
 
-  /// Fills the run; its times are added to `times`. False if the ring was stopped: the run may be incomplete and must
+  /// Fills the run; its times are added to `times` and `collate_ns`. False if the ring was stopped: the run may be incomplete and must
   /// not be published.
-  [[nodiscard]] bool fill(const Claim& claim, StageTimes& times) noexcept;
+  [[nodiscard]] bool fill(const Claim& claim, StageTimes& times, std::uint64_t& collate_ns) noexcept;
 
  private:
   enum class Outcome : std::uint8_t { kRead, kSkipped, kRaised, kEnded };
@@ -52,7 +52,8 @@ class Filler {
   std::optional<RowWriter> writer_;  ///< without a collate
   std::optional<RowGather> gather_;  ///< with one
   ShardCache shards_;
-  StageTimes* times_ = nullptr;  ///< of the run in hand
+  StageTimes* times_ = nullptr;   ///< of the run in hand
+  std::uint64_t collate_ns_ = 0;  ///< of the run in hand
 };
 
 }  // namespace infeed

@@ -2,8 +2,7 @@
 
 #include <unistd.h>
 
-#include <chrono>
-
+#include "base/clock.h"
 #include "worker/fill.h"
 
 namespace infeed {
@@ -13,12 +12,6 @@ namespace {
 constexpr int kWaitLimitMs = 100;
 // Longer than any spin and wake-up: the consumer computes, so the next wait will be long too.
 constexpr std::uint64_t kLongWaitNs = 500'000;
-
-std::uint64_t now_ns() noexcept {
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-          .count());
-}
 
 // Rows that bypassed the cache must reach memory before the done bit does; a release store alone does not order them.
 void drain_non_temporal_stores() noexcept {
@@ -34,6 +27,7 @@ struct WorkerLoop::State {
       : ring(r), filler(r, arena, plan), claimant(id), ready_eventfd(eventfd), pid(::getpid()) {}
 
   void wait(std::uint32_t seen_bell, int spin_us) noexcept;
+  void trace(const Claim& claim, RunTrace run, const StageTimes& times) noexcept;
 
   Ring& ring;
   Filler filler;
@@ -55,10 +49,13 @@ bool WorkerLoop::step() {
   State& s = *state_;
   const std::optional<Claim> claim = s.ring.claim(s.claimant);
   if (!claim) return false;
-  const std::uint64_t begin = now_ns();
+  const std::uint64_t begin = monotonic_ns();
+  s.ring.note_claim(s.claimant, begin);
   StageTimes times;
-  if (!s.filler.fill(*claim, times)) return false;
+  std::uint64_t collate_ns = 0;
+  if (!s.filler.fill(*claim, times, collate_ns)) return false;
   drain_non_temporal_stores();
+  const std::uint64_t end = monotonic_ns();
   // Before publish(): whoever has the batch in hand finds it counted.
   s.ring.add_stats(s.claimant, {.pid = s.pid,
                                 .rows = static_cast<std::uint64_t>(claim->rows),
@@ -67,7 +64,10 @@ bool WorkerLoop::step() {
                                 .decode_ns = times.decode_ns,
                                 .transform_ns = times.transform_ns,
                                 .bytes_read = times.bytes_read,
-                                .busy_ns = now_ns() - begin});
+                                .busy_ns = end - begin,
+                                .collate_ns = collate_ns});
+  s.ring.note_claim(s.claimant, 0);
+  if (s.ring.tracing()) s.trace(*claim, {.begin_ns = begin, .end_ns = end, .collate_ns = collate_ns}, times);
   s.ring.publish(*claim, s.ready_eventfd);
   return true;
 }
@@ -84,10 +84,20 @@ void WorkerLoop::run(int spin_us, bool (*alive)()) {
 }
 
 void WorkerLoop::State::wait(std::uint32_t seen_bell, int spin_us) noexcept {
-  const std::uint64_t begin = now_ns();
+  const std::uint64_t begin = monotonic_ns();
   ring.wait_for_work(claimant, seen_bell, last_wait_ns < kLongWaitNs ? spin_us : 0, kWaitLimitMs);
-  last_wait_ns = now_ns() - begin;
+  last_wait_ns = monotonic_ns() - begin;
   ring.add_stats(claimant, {.pid = pid, .wait_ns = last_wait_ns});
+}
+
+void WorkerLoop::State::trace(const Claim& claim, RunTrace run, const StageTimes& times) noexcept {
+  run.seq = claim.seq;
+  run.read_ns = times.read_ns;
+  run.decode_ns = times.decode_ns;
+  run.transform_ns = times.transform_ns;
+  run.rows = static_cast<std::uint32_t>(claim.rows);
+  run.thread = static_cast<std::uint32_t>(::gettid());
+  ring.trace_run(claimant, run);
 }
 
 }  // namespace infeed

@@ -29,7 +29,8 @@ TEST(RingLayoutTest, AreasFollowEachOtherWithoutOverlap) {
   EXPECT_EQ(layout.owners, layout.heads + 3 * 256);
   EXPECT_EQ(layout.indices, layout.owners + 3 * 512);
   EXPECT_EQ(layout.reports, layout.indices + 256);
-  EXPECT_EQ(layout.total, layout.reports + 3u * 16 * 448);
+  EXPECT_EQ(layout.traces, layout.reports + 3u * 16 * 448);
+  EXPECT_EQ(layout.total, layout.traces + 2u * 1024 * 64);
 }
 
 TEST(RingLayoutTest, WordsThatDifferentSidesWriteShareNoCacheLine) {

@@ -234,7 +234,11 @@ void bind_consumer(nb::module_& module) {
       .def_prop_ro("held", &Exchange::held)
       .def_prop_ro("max_task_words", &Exchange::max_task_words)
       .def("sample_in_hand", &Exchange::sample_in_hand, nb::arg("worker"))
-      .def("stats", &stats);
+      .def("stats", &stats)
+      .def("turn_began", &Exchange::turn_began)
+      .def("turn_drew", &Exchange::turn_drew, nb::arg("ns"))
+      .def("turn_ended", &Exchange::turn_ended, nb::arg("samples"))
+      .def("loader_stats", &Exchange::loader_stats, nb::arg("prefetch_factor"));
 }
 
 void bind_worker(nb::module_& module) {
@@ -252,7 +256,7 @@ void bind_worker(nb::module_& module) {
           },
           nb::sig("def memory(self) -> memoryview"), "The claimed task's whole extent. Void after publish().")
       .def("note", &ExchangeWorker::note, nb::arg("index"))
-      .def("publish", &ExchangeWorker::publish, nb::arg("nbytes"))
+      .def("publish", &ExchangeWorker::publish, nb::arg("nbytes"), nb::arg("collate_ns") = 0)
       .def_prop_ro("stopping", &ExchangeWorker::stopping)
       .def_prop_ro("worker", &ExchangeWorker::worker);
 }

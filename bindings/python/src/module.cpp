@@ -26,6 +26,7 @@ NB_MODULE(_native, module) {
   nanobind::set_leak_warnings(false);  // batches may live on in modules at the end
   module.doc() = "infeed's engine. Use it through the package infeed.";
   module.attr("__version__") = infeed::version();
+  infeed::python::bind_stats(module);
   infeed::python::bind_exchange(module);
   infeed::python::bind_message(module);
   infeed::python::bind_signals(module);
@@ -36,7 +37,6 @@ NB_MODULE(_native, module) {
   infeed::python::bind_sampler(module);
   infeed::python::bind_batch(module);
   infeed::python::bind_options(module);
-  infeed::python::bind_stats(module);
   infeed::python::bind_loader(module);
   infeed::python::bind_image(module);
 }

@@ -8,6 +8,16 @@ namespace infeed::python {
 
 namespace nb = nanobind;
 
+namespace {
+
+nb::dict knobs(const Verdict& self) {
+  nb::dict dict;
+  for (const Knob& knob : self.knobs) dict[knob.option.c_str()] = knob.value;
+  return dict;
+}
+
+}  // namespace
+
 void bind_stats(nb::module_& module) {
   nb::class_<WorkerStats>(module, "WorkerStats")
       .def_ro("id", &WorkerStats::id)
@@ -15,7 +25,17 @@ void bind_stats(nb::module_& module) {
       .def_ro("samples", &WorkerStats::samples)
       .def_ro("busy_s", &WorkerStats::busy_s)
       .def_ro("wait_s", &WorkerStats::wait_s)
+      .def_ro("in_hand_s", &WorkerStats::in_hand_s)
+      .def_ro("stopped", &WorkerStats::stopped)
       .def_ro("restarts", &WorkerStats::restarts);
+  nb::class_<Verdict>(module, "Verdict", "What bounds a pipeline, and the knob to turn. str() gives both sentences.")
+      .def_prop_ro("bound", [](const Verdict& self) { return to_string(self.bound); })
+      .def_prop_ro("cause", [](const Verdict& self) { return to_string(self.cause); })
+      .def_ro("share", &Verdict::share)
+      .def_ro("finding", &Verdict::finding)
+      .def_ro("advice", &Verdict::advice)
+      .def_prop_ro("knobs", &knobs, nb::sig("def knobs(self) -> dict[str, str]"))
+      .def("__str__", &Verdict::str);
   nb::class_<FaultySample>(module, "FaultySample")
       .def_ro("index", &FaultySample::index)
       .def_ro("replaced_by", &FaultySample::replaced_by)
@@ -27,13 +47,31 @@ void bind_stats(nb::module_& module) {
       .def_ro("elapsed_s", &S::elapsed_s)
       .def_ro("samples_per_s", &S::samples_per_s)
       .def_ro("first_batch_ms", &S::first_batch_ms)
+      .def_ro("wait_s", &S::wait_s)
+      .def_ro("sampler_s", &S::sampler_s)
+      .def_ro("hand_over_s", &S::hand_over_s)
+      .def_ro("trainer_s", &S::trainer_s)
       .def_ro("starved_share", &S::starved_share)
+      .def_ro("waits", &S::waits)
+      .def_ro("longest_wait_ms", &S::longest_wait_ms)
+      .def_ro("worst_tenth_share", &S::worst_tenth_share)
       .def_ro("blocked_share", &S::blocked_share)
       .def_ro("read_us", &S::read_us)
       .def_ro("decode_us", &S::decode_us)
       .def_ro("transform_us", &S::transform_us)
+      .def_ro("collate_us", &S::collate_us)
       .def_ro("other_us", &S::other_us)
       .def_ro("bytes_read", &S::bytes_read)
+      .def_ro("on_cpu_share", &S::on_cpu_share)
+      .def_ro("cpu_queue_share", &S::cpu_queue_share)
+      .def_ro("trainer_cpu_queue_share", &S::trainer_cpu_queue_share)
+      .def_ro("num_workers", &S::num_workers)
+      .def_ro("threads_per_worker", &S::threads_per_worker)
+      .def_ro("prefetch", &S::prefetch)
+      .def_ro("prefetch_factor", &S::prefetch_factor)
+      .def_ro("usable_cpus", &S::usable_cpus)
+      .def_ro("memory_limit", &S::memory_limit)
+      .def_ro("short_of_memory_share", &S::short_of_memory_share)
       .def_ro("pss_bytes", &S::pss_bytes)
       .def_ro("arena_bytes", &S::arena_bytes)
       .def_ro("batches_held", &S::batches_held)
@@ -43,6 +81,15 @@ void bind_stats(nb::module_& module) {
       .def_ro("replaced", &S::replaced)
       .def_ro("faulty", &S::faulty)
       .def_ro("workers", &S::workers)
+      .def_prop_ro("verdict", &S::verdict, "What bounds the pipeline, and the knob to turn.")
+      .def(
+          "to_json", [](const S& self) { return self.to_state().to_json(); }, "All but `faulty`, with the verdict.")
+      .def_static(
+          "from_json", [](const std::string& json) { return S::from_state(State::from_json(json)); }, nb::arg("json"))
+      .def("__reduce__",
+           [](const S& self) {
+             return nb::make_tuple(nb::type<S>().attr("from_json"), nb::make_tuple(self.to_state().to_json()));
+           })
       .def("__str__", &S::str);
 }
 

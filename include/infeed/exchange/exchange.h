@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "infeed/base/export.h"
+#include "infeed/loader/stats.h"
 
 namespace infeed {
 
@@ -85,8 +86,10 @@ struct ExchangeStats {
   struct Worker {
     std::int64_t pid = 0;  ///< 0: never attached
     std::uint64_t tasks = 0;
-    std::uint64_t busy_ns = 0;  ///< from claim to publish
-    std::uint64_t wait_ns = 0;  ///< for tasks
+    std::uint64_t busy_ns = 0;     ///< from claim to publish
+    std::uint64_t wait_ns = 0;     ///< for tasks
+    std::uint64_t collate_ns = 0;  ///< of busy_ns, as the worker says
+    double in_hand_s = 0;          ///< how long it has had its present task; 0: none
   };
   int extents = 0, extents_free = 0;
   int held = 0;  ///< messages with the user, private copies included
@@ -146,6 +149,14 @@ class INFEED_API Exchange {
   [[nodiscard]] std::pair<std::uint64_t, std::int64_t> sample_in_hand(int worker) const;
   [[nodiscard]] ExchangeStats stats() const;
 
+  /// The loader's next() begins; drew the indices of a batch; ends, with so many samples (negative: without a batch).
+  /// For loader_stats().
+  void turn_began() noexcept;
+  void turn_drew(std::uint64_t ns) noexcept;
+  void turn_ended(std::int64_t samples) noexcept;
+  /// The same figures as a native loader's. `prefetch_factor`: tasks ahead, for each worker.
+  [[nodiscard]] LoaderStats loader_stats(int prefetch_factor) const;
+
  private:
   struct State;
   [[nodiscard]] State& ours() const;
@@ -196,8 +207,9 @@ class INFEED_API ExchangeWorker {
   [[nodiscard]] std::shared_ptr<const void> mapping() const noexcept;
   /// The dataset index in hand, for error texts.
   void note(std::int64_t index) noexcept;
-  /// The first `nbytes` of memory() are the message. Throws ConfigError for more than there are.
-  void publish(std::size_t nbytes);
+  /// The first `nbytes` of memory() are the message; `collate_ns` of the time since claim() went into collating, for
+  /// stats(). Throws ConfigError for more bytes than there are.
+  void publish(std::size_t nbytes, std::uint64_t collate_ns = 0);
   [[nodiscard]] bool stopping() const noexcept;
   [[nodiscard]] int worker() const noexcept;
 

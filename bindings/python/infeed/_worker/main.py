@@ -45,6 +45,7 @@ class Worker:
         self.port = WorkerPort(start.handle, start.worker)
         self.message: _codec.Message | None = None
         self.failure: CaughtError | None = None
+        self.fetcher: Any = None
         self.leaving = False
         self.wants_state = False  # of the task in hand
         _prepare_process(start.consumer)
@@ -91,8 +92,16 @@ class Worker:
         while not self.leaving and not port.stopping:
             claimed = port.claim(_CLAIM_SECONDS)
             if claimed is not None:
-                port.publish(self._answer(claimed[1]))
+                nbytes = self._answer(claimed[1])
+                port.publish(nbytes, self._collate_ns())
                 del claimed
+
+    def _collate_ns(self) -> int:
+        fetcher = self.fetcher
+        if fetcher is None:
+            return 0
+        taken, fetcher.collate_ns = fetcher.collate_ns, 0
+        return taken
 
     def _answer(self, task: list[int] | bytes) -> int:
         """Writes the reply into the claimed extent; returns its length."""

@@ -33,6 +33,7 @@ from infeed._worker.start import PickledUserCode, Start, UserCode
 from infeed._worker.team import Team, pickle_errors_explained
 from infeed.torch import _errors
 from infeed.torch._pin import Pinner
+from infeed.torch._stats import Stats
 
 _BATCH, _ERROR, _END = worker_main.BATCH, worker_main.ERROR, worker_main.END
 
@@ -68,6 +69,7 @@ class _Iterator(_MultiProcessingDataLoaderIter):
         self._restarts_left = 0 if self._iterable else loader.max_restarts
         self._wait_seconds = self._timeout if self._timeout > 0 else None
         self._last_stats = loader._last_stats
+        self._batch_samples = getattr(loader.batch_sampler, "batch_size", None) or 1  # of a full one, for stats()
         self._pinner = Pinner(self._pin_memory_device) if self._pin_memory else None
         self._next_number = 0
         self._tasks: dict[int, int] = {}
@@ -161,10 +163,13 @@ class _Iterator(_MultiProcessingDataLoaderIter):
 
     def _post_next(self) -> None:
         """Pulls one index batch from the sampler and hands it to the worker whose turn it is, if any may have it."""
+        begin = time.perf_counter_ns()
         try:
             index = self._next_index()
         except StopIteration:
             return
+        finally:
+            self._exchange.turn_drew(time.perf_counter_ns() - begin)
         worker = self._choose_worker()
         if worker is None:
             return
@@ -214,6 +219,17 @@ class _Iterator(_MultiProcessingDataLoaderIter):
         return data
 
     def _next_data(self) -> Any:
+        exchange = self._exchange
+        exchange.turn_began()
+        samples = -1
+        try:
+            data = self._deliver()
+            samples = self._batch_samples
+            return data
+        finally:
+            exchange.turn_ended(samples)
+
+    def _deliver(self) -> Any:
         if self._broken is not None:
             raise self._broken()
         if self._pinner is not None:
@@ -333,16 +349,15 @@ class _Iterator(_MultiProcessingDataLoaderIter):
         """Whether its workers can do another epoch."""
         return not self._shutdown and self._broken is None
 
-    def stats(self) -> dict[str, Any]:
-        return self._exchange.stats()
+    def stats(self) -> Stats:
+        return Stats(self._exchange.stats(), self._exchange.loader_stats(self._prefetch_factor))
 
     def _shutdown_workers(self) -> None:
         if self._shutdown or _exiting or os.getpid() != self._owner:
             return
         self._shutdown = True
         _live.discard(self)
-        self._last_stats.clear()
-        self._last_stats.update(self._exchange.stats())
+        self._last_stats.become(self.stats())
         if self._tasks and self._broken is None:
             self._broken = functools.partial(RuntimeError, "the workers of this iterator have been shut down")
         self._tasks.clear()

@@ -13,6 +13,7 @@ from torch.utils.data import Dataset, Sampler
 from infeed.torch._stateful_multi import MultiProgress, _StatefulIterator
 from infeed.torch._stateful_order import ReplayedOrder, SamplerOrder
 from infeed.torch._stateful_single import SingleProgress, _StatefulSingleIterator
+from infeed.torch._stats import Stats
 
 _T_co = TypeVar("_T_co", covariant=True)
 
@@ -84,7 +85,7 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         if order is not None:
             self.order = order
         self._live: weakref.ref[_StatefulIterator] | None = None
-        self._last_stats: dict[str, Any] = {}
+        self._last_stats = Stats()
         self._progress: MultiProgress | SingleProgress | None = None  # of the latest iterator
         self._next_state: dict[str, Any] | None = None  # for the next iterator to begin with
         self._is_ahead = False  # state_dict() made the iterator that iter() is going to return
@@ -98,10 +99,13 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
     def order(self, order: Literal["strict", "ready"]) -> None:
         self.in_order = order == "strict"
 
-    def stats(self) -> dict[str, Any]:
-        """Counters of the live iterator, else of the last one that had workers; empty before the first."""
+    def stats(self) -> Stats:
+        """Counters of the live iterator, else of the last one that had workers; empty before the first.
+
+        `stats().verdict` says what bounds the training and which option to turn, `print(loader.stats())` all of it.
+        """
         iterator = self._live_iterator()
-        return dict(self._last_stats) if iterator is None else iterator.stats()
+        return self._last_stats.copy() if iterator is None else iterator.stats()
 
     def state_dict(self) -> dict[str, Any]:
         """Where the latest iterator stands, counted in the batches that next() returned.
