@@ -31,6 +31,8 @@
 #include "infeed/loader/options.h"
 #include "infeed/loader/stager.h"
 #include "infeed/loader/stats.h"
+#include "infeed/loader/trace.h"
+#include "infeed/loader/verdict.h"
 #include "infeed/sampler/batch.h"
 #include "infeed/sampler/distributed.h"
 #include "infeed/sampler/feistel.h"

@@ -34,7 +34,10 @@ struct Loan {
 }  // namespace
 
 Exchange::State::State(const ExchangeOptions& given)
-    : options(given), generation(process_generation()), line(std::make_shared<ExchangeLine>(given)) {}
+    : options(given), generation(process_generation()), line(std::make_shared<ExchangeLine>(given)) {
+  trace_by_environment();
+  trace = RingTrace::make(line->memory(), 1);
+}
 
 ExchangeLine& Exchange::State::open() const {
   if (!line) throw Error("the exchange is closed.");
@@ -74,6 +77,7 @@ void Exchange::State::post(std::uint64_t number, int worker) {
     throw Error(fmt::format("no slot is free for task {}: {} tasks are in flight, and {} cancelled ones run still.",
                             number, flights.size(), draining.size()));
   ++last_seq;
+  trace->armed(last_seq, number, 0);
   flights.emplace(number, Flight{slot, worker});
   ring.ring_claimant(worker);
 }
@@ -201,6 +205,7 @@ ExchangeMessage Exchange::take(std::uint64_t number) {
   const auto bounded = [&](std::size_t nbytes) { return std::min(nbytes, line.arena().extent_bytes()); };
   state.check_memory_limit(bounded(line.ring().result_bytes(flight.slot)));
   const SlotResult result = line.ring().take(flight.slot);
+  state.trace->taken(result.seq);
   state.flights.erase(number);
   state.drain();
   if (result.extent == kNoExtent)
@@ -246,6 +251,8 @@ void Exchange::close() noexcept {
   state_->line->ring().request_stop();
   while (!state_->flights.empty()) state_->cancel(state_->flights.begin()->first);
   state_->trim_for_held();
+  state_->trace->drain();
+  state_->trace.reset();
   state_->line.reset();
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "exchange/line.h"
+#include "loader/ring_trace.h"
 #include "loader/turn_clock.h"
 
 namespace infeed {
@@ -40,6 +41,7 @@ struct Exchange::State {
   const ExchangeOptions options;
   const std::uint64_t generation;  ///< process_generation() of the maker
   std::shared_ptr<ExchangeLine> line;
+  std::shared_ptr<RingTrace> trace;
   std::shared_ptr<std::atomic<std::uint64_t>> held_bytes = std::make_shared<std::atomic<std::uint64_t>>(0);
   std::uint64_t last_seq = 0;
   std::unordered_map<std::uint64_t, Flight> flights;  ///< by task number

@@ -31,17 +31,21 @@ void Exchange::turn_began() noexcept {
     state_->trainer_queued_ns = cpu_times_of_thread(state_->trainer).wait_ns;
   }
   state_->turns.called();
+  if (state_->trace) state_->trace->called();
 }
 
 void Exchange::turn_drew(std::uint64_t ns) noexcept {
   if (process_generation() != state_->generation) return;
   const std::lock_guard lock(state_->mutex);
   state_->turns.sampled(std::chrono::nanoseconds(ns));
+  const std::uint64_t now = monotonic_ns();
+  if (state_->trace) state_->trace->drew(now - ns, now);
 }
 
 void Exchange::turn_ended(std::int64_t samples) noexcept {
   if (process_generation() != state_->generation) return;
   const std::lock_guard lock(state_->mutex);
+  if (state_->trace) state_->trace->returned();
   state_->turns.returned(samples >= 0);
   if (samples < 0) return;
   ++state_->batches;

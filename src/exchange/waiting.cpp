@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/clock.h"
 #include "exchange/state.h"
 #include "memory/fork_watch.h"
 #include "ring/doorbell.h"
@@ -69,6 +70,7 @@ ExchangeEvent Exchange::wait(std::span<const std::uint64_t> numbers, std::span<c
   if (fds[0].revents != 0) line->ready().drain();
   state.wait_ns += ns_since(start);
   state.turns.waited(Clock::now() - start);
+  if (state.trace) state.trace->waited(monotonic_ns(start), monotonic_ns());
   static_cast<void>(state.open());  // closed meanwhile?
   state.drain();
   if (found || (found = state.find_ready(numbers))) return done(*found);

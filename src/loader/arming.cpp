@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/clock.h"
 #include "infeed/base/error.h"
 #include "loader/engine.h"
 
@@ -21,7 +22,9 @@ constexpr std::uint64_t kArmsPerLook = 16;  // and misses when it writes them ag
 bool Loader::Engine::draw(Work& work) {
   const Clock::time_point begin = Clock::now();
   const bool drawn = feed_->next(work);
-  sampler_time_ += Clock::now() - begin;
+  const Clock::time_point end = Clock::now();
+  sampler_time_ += end - begin;
+  trace_->drew(monotonic_ns(begin), monotonic_ns(end));
   return drawn;
 }
 
@@ -83,6 +86,7 @@ bool Loader::Engine::arm(const Work& work) {
     ring.release_extent(order.extent);
     return false;
   }
+  trace_->armed(next_seq_, work.number, epoch_);
   ++next_seq_;
   in_flight_.push_back({.slot = slot, .work = work});
   return true;

@@ -47,6 +47,7 @@ std::optional<SourceBatch> Loader::Engine::next_source() {
     SourceBatch source;
     source.work = std::move(in_flight_[position].work);
     source.result = memory_->ring().take(in_flight_[position].slot);
+    trace_->taken(source.result.seq);
     in_flight_.erase(in_flight_.begin() + static_cast<std::ptrdiff_t>(position));
     if (source.result.extent != kNoExtent) memory_->touch(source.result.extent, source.result.nbytes);
     largest_batch_ = std::max<std::uint64_t>(largest_batch_, source.result.nbytes);

@@ -101,6 +101,8 @@ void Loader::Engine::start_workers() {
                                .min_extents = settings_.depth + 3});
   ring.num_extents = arena.num_extents();
   memory_ = std::make_shared<BatchMemory>(std::move(arena), ring);
+  trace_by_environment();
+  trace_ = RingTrace::make(memory_, options_.threads_per_worker);
   plan_ = {.dataset = dataset_,
            .stream = stream_,
            .collate = options_.collate.get(),
@@ -163,6 +165,7 @@ std::optional<Batch> Loader::Engine::next() {
     recorder_.turns().called();
   }
   consumer_ = std::this_thread::get_id();
+  trace_->called();
   const Inside inside(inside_);
   try {
     std::optional<Batch> batch = next_turn();
@@ -175,6 +178,7 @@ std::optional<Batch> Loader::Engine::next() {
 }
 
 void Loader::Engine::end_turn(bool with_batch) {
+  trace_->returned();
   const std::lock_guard stats(stats_mutex_);
   recorder_.turns().sampled(std::exchange(sampler_time_, {}));
   if (with_batch && !shortage_.empty()) recorder_.short_of_memory();

@@ -21,6 +21,7 @@
 #include "loader/feed.h"
 #include "loader/pace.h"
 #include "loader/recorder.h"
+#include "loader/ring_trace.h"
 #include "loader/settings.h"
 #include "loader/source.h"
 #include "worker/pool.h"
@@ -117,6 +118,7 @@ class Loader::Engine final : public Loader::Source {
   WorkPlan plan_;
   EventFd ready_;
   std::shared_ptr<BatchMemory> memory_;
+  std::shared_ptr<RingTrace> trace_;  ///< before pool_: fetches what its workers did last
   std::unique_ptr<WorkerPool> pool_;
   Recorder recorder_;
   std::vector<std::int64_t> processes_;  ///< the loader's own and the workers'

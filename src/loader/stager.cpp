@@ -4,8 +4,10 @@
 
 #include <utility>
 
+#include "base/clock.h"
 #include "infeed/base/error.h"
 #include "loader/staging_line.h"
+#include "loader/tracer.h"
 
 namespace infeed {
 namespace {
@@ -42,7 +44,7 @@ Stager::~Stager() {
   }
 }
 
-std::optional<StagedBatch> Stager::next() { return line_->next(); }
+std::optional<StagedBatch> Stager::next() { return Tracer::running() ? line_->traced_next() : line_->next(); }
 
 void Stager::reset() {
   line_->change([](Loader& loader) { loader.reset(); });
@@ -63,6 +65,27 @@ void Stager::load_state_dict(const State& state) {
 DeviceStream& Stager::compute_stream() const noexcept { return line_->compute_stream(); }
 StagerStats Stager::stats() const { return line_->stats(); }
 void Stager::reset_stats() { line_->reset_stats(); }
+
+std::optional<StagedBatch> Stager::Line::traced_next() {
+  const std::uint64_t begin = monotonic_ns();
+  std::optional<StagedBatch> batch = next();
+  const std::uint64_t end = monotonic_ns();
+  Tracer& tracer = Tracer::instance();
+  tracer.name_track(this_track(), this_thread_name());
+  TraceEvent event{.name = "trainer", .category = "consumer", .track = this_track()};
+  if (returned_ns_ != 0) {
+    event.begin_ns = returned_ns_;
+    event.end_ns = begin;
+    tracer.add(event);
+  }
+  event.name = "next";
+  event.begin_ns = begin;
+  event.end_ns = end;
+  if (batch) event.batch = static_cast<std::int64_t>(batch->number());
+  tracer.add(event);
+  returned_ns_ = end;
+  return batch;
+}
 
 std::string StagerStats::str() const {
   constexpr double kMib = 1 << 20;

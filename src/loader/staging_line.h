@@ -33,6 +33,8 @@ class Stager::Line : public std::enable_shared_from_this<Line> {
   void close() noexcept;
 
   std::optional<StagedBatch> next();
+  /// The same, into the trace that runs.
+  std::optional<StagedBatch> traced_next();
   /// Calls `change` on the loader while nothing is staged or read ahead.
   void change(const std::function<void(Loader&)>& change);
   [[nodiscard]] State state_dict() const;
@@ -127,6 +129,7 @@ class Stager::Line : public std::enable_shared_from_this<Line> {
   void run_short(const std::string& why);
   void fail(const Batch& batch, const std::string& why);
   void finish() noexcept;
+  void trace_copy(double copy_ms, std::uint64_t batch);
 
   Loader& loader_;
   const std::shared_ptr<Device> device_;
@@ -170,6 +173,7 @@ class Stager::Line : public std::enable_shared_from_this<Line> {
   bool stop_finisher_ = false;
   bool closed_ = false;
   Counters counters_;
+  std::uint64_t returned_ns_ = 0;  ///< of traced_next(), by which only the consumer's thread goes
 };
 
 /// Owner of a staged batch: its end gives the device memory, or the host batch, back.

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/clock.h"
 #include "infeed/base/error.h"
 #include "loader/staging_line.h"
+#include "loader/tracer.h"
 
 namespace infeed {
 namespace {
@@ -241,6 +243,19 @@ void Stager::Line::fail(const Batch& batch, const std::string& why) {
   news_.notify_all();
 }
 
+// The device's own clock is not ours: a copy is drawn as it ended here.
+void Stager::Line::trace_copy(double copy_ms, std::uint64_t batch) {
+  if (!Tracer::running()) return;
+  const std::uint64_t end = monotonic_ns();
+  Tracer::instance().name_track(this_track(), "copies to " + to_string(device_->id()));
+  Tracer::instance().add({.name = "copy",
+                          .category = "device",
+                          .track = this_track(),
+                          .begin_ns = end - static_cast<std::uint64_t>(copy_ms * 1e6),
+                          .end_ns = end,
+                          .batch = static_cast<std::int64_t>(batch)});
+}
+
 void Stager::Line::finish() noexcept {
   pthread_setname_np(pthread_self(), "infeed:copied");
   std::unique_lock lock(mutex_);
@@ -259,6 +274,7 @@ void Stager::Line::finish() noexcept {
     }
     lock.lock();
     if (!error.empty()) fail(first.host, error);
+    trace_copy(copy_ms, first.host.number());
     counters_.copy_s += copy_ms * 1e-3;
     counters_.bytes += error.empty() ? first.bytes : 0;
     memory_came_free();

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/clock.h"
 #include "infeed/base/error.h"
 #include "infeed/base/log.h"
 #include "loader/engine.h"
@@ -62,8 +63,10 @@ std::size_t Loader::Engine::wait_for_ready() {
     recorder_.turns().waited(Clock::now() - start);
     throw;
   }
+  const Clock::time_point end = Clock::now();
+  trace_->waited(monotonic_ns(start), monotonic_ns(end));
   const std::lock_guard lock(stats_mutex_);
-  recorder_.turns().waited(Clock::now() - start);
+  recorder_.turns().waited(end - start);
   return *ready;
 }
 

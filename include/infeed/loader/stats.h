@@ -66,7 +66,7 @@ struct LoaderStats {
   int threads_per_worker = 1;
   int prefetch = 0;         ///< batches in flight
   int prefetch_factor = 0;  ///< the same by worker, where that is the option (PyTorch's loaders); else 0
-  double usable_cpus = 0;  ///< by affinity and cgroup quota
+  double usable_cpus = 0;   ///< by affinity and cgroup quota
   std::uint64_t memory_limit = 0;
   double short_of_memory_share = 0;  ///< of batches: memory_limit or the machine let fewer than `prefetch` be in flight
 

@@ -1,0 +1,165 @@
+#include "loader/tracer.h"
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+
+#include "base/clock.h"
+#include "infeed/base/error.h"
+#include "infeed/base/log.h"
+#include "infeed/loader/trace.h"
+#include "memory/fork_watch.h"
+
+namespace infeed {
+namespace {
+
+std::string with_pid(std::string path) {
+  for (std::size_t at = 0; (at = path.find("%p", at)) != std::string::npos;)
+    path.replace(at, 2, std::to_string(getpid()));
+  return path;
+}
+
+}  // namespace
+
+Tracer& Tracer::instance() {
+  static Tracer* const tracer = new Tracer;  // intentional: loaders may outlive every static object
+  return *tracer;
+}
+
+bool Tracer::start() {
+  const std::lock_guard lock(mutex_);
+  if (running_.load()) return false;
+  events_.clear();
+  tracks_.clear();
+  dropped_ = 0;
+  lost_ = 0;
+  begin_ns_ = monotonic_ns();
+  running_ = true;
+  return true;
+}
+
+void Tracer::stop() {
+  drain_sources();
+  running_ = false;
+}
+
+void Tracer::clear() {
+  const std::lock_guard lock(mutex_);
+  events_ = {};
+  tracks_.clear();
+  std::erase_if(sources_, [](const auto& source) { return source.expired(); });
+}
+
+void Tracer::drain_sources() {
+  std::vector<std::weak_ptr<TraceSource>> sources;
+  {
+    const std::lock_guard lock(mutex_);
+    sources = sources_;
+  }
+  for (const auto& weak : sources) {
+    if (const auto source = weak.lock()) source->drain();
+  }
+}
+
+void Tracer::add_source(const std::weak_ptr<TraceSource>& source) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(sources_, [](const auto& old) { return old.expired(); });
+  sources_.push_back(source);
+}
+
+void Tracer::add(const TraceEvent& event) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!running_.load(std::memory_order_relaxed) || events_.size() >= Trace::kMostEvents) {
+    ++dropped_;
+    return;
+  }
+  try {
+    events_.push_back(event);
+  } catch (const std::bad_alloc&) {
+    ++dropped_;
+  }
+}
+
+void Tracer::name_track(TraceTrack track, const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  tracks_.emplace(track, name);
+}
+
+const char* Tracer::keep(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  const auto found = names_.find(name);
+  if (found != names_.end()) return found->second->c_str();
+  return names_.emplace(std::string(name), std::make_unique<std::string>(name)).first->second->c_str();
+}
+
+TraceTrack this_track() noexcept { return {.process = ::getpid(), .thread = ::gettid()}; }
+
+std::string this_thread_name() {
+  char name[16] = {};
+  ::prctl(PR_GET_NAME, name);
+  return name;
+}
+
+Trace::Trace(std::string path) : path_(with_pid(std::move(path))) {
+  watch_forks();
+  home_ = process_generation();
+  if (!Tracer::instance().start())
+    throw ConfigError("a trace runs in this process already (INFEED_TRACE, or another infeed::Trace). End it first.");
+}
+
+Trace::~Trace() {
+  if (process_generation() != home_) return;
+  Tracer& tracer = Tracer::instance();
+  tracer.stop();
+  try {
+    if (!path_.empty()) write(path_);
+  } catch (const std::exception& error) {
+    log(LogLevel::kError, error.what());
+  }
+  tracer.clear();
+}
+
+std::string Trace::json() const {
+  Tracer::instance().drain_sources();
+  return Tracer::instance().json();
+}
+
+// Whole or not at all: who reads the file meets no half of it.
+void Trace::write(const std::string& path) const {
+  const std::string text = json(), part = path + ".part";
+  std::ofstream file(part, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file || std::rename(part.c_str(), path.c_str()) != 0) {
+    std::remove(part.c_str());
+    throw DataError(fmt::format("the trace cannot be written to {}: {}.", path, std::strerror(errno)));
+  }
+}
+
+bool Trace::running() noexcept { return Tracer::running(); }
+
+void Trace::span(std::string_view name, std::uint64_t begin_ns, std::uint64_t end_ns) {
+  if (!Tracer::running()) return;
+  Tracer& tracer = Tracer::instance();
+  tracer.add({.name = tracer.keep(name),
+              .category = "user",
+              .track = this_track(),
+              .begin_ns = begin_ns,
+              .end_ns = std::max(begin_ns, end_ns)});
+}
+
+void trace_by_environment() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    const char* path = std::getenv("INFEED_TRACE");
+    if (path == nullptr || *path == '\0' || Tracer::running()) return;
+    static Trace* const trace = new Trace(path);
+    std::atexit([] { delete trace; });
+  });
+}
+
+}  // namespace infeed
