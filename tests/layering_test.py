@@ -37,6 +37,7 @@ ALLOWED = {
         "worker",
     ],
     "exchange": ["base", "memory", "ring", "batch", "worker", "loader"],
+    "doctor": ["base", "memory", "loader"],
     "train": ["base", "device"],
 }
 # The pool takes its knobs from the loader's options; the tables of the C ABI include nothing of ours.

@@ -1,5 +1,3 @@
-// infeed prepare PATH ...: exit status 0, or 1 where the whole failed, 2 where some of it did, 130 after Ctrl-C.
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -10,16 +8,16 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "infeed/base/error.h"
 #include "infeed/base/log.h"
+#include "tools/command.h"
 #include "tools/prepare.h"
 
+namespace infeed::tools {
 namespace {
-
-using infeed::PrepareOptions;
-using infeed::PrepareSummary;
 
 constexpr int kNothingDone = 1, kSomeFailed = 2, kInterrupted = 130;  // exit status
 
@@ -160,26 +158,23 @@ int run(PrepareOptions options, const std::vector<std::string>& paths, bool json
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  CLI::App app{"infeed: the engine that feeds accelerators"};
-  app.set_version_flag("--version", INFEED_VERSION);
-  app.require_subcommand(1);
-  CLI::App& command = *app.add_subcommand("prepare", "Make pictures decode faster: an index, or other files");
-  PrepareOptions options;
-  std::vector<std::string> paths;
-  bool json = false;
-  add_options(command, options, paths, json);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kNothingDone;
-  }
-  infeed::set_log_level(infeed::LogLevel::kOff);  // what matters is said by errors
-  for (const int signal : {SIGINT, SIGTERM}) end_early_on(signal);
-  try {
-    return run(std::move(options), paths, json);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "infeed prepare: {}\n", error.what());
-    return kNothingDone;
-  }
+Command add_prepare(CLI::App& program) {
+  struct Given {
+    PrepareOptions options;
+    std::vector<std::string> paths;
+    bool json = false;
+  };
+  CLI::App& app = *program.add_subcommand("prepare", "Make pictures decode faster: an index, or other files");
+  app.footer(
+      "Example: infeed prepare train\n"
+      "Exit status: 0, or 1 where the whole failed, 2 where some of it did, 130 after Ctrl-C.");
+  const auto given = std::make_shared<Given>();
+  add_options(app, given->options, given->paths, given->json);
+  return {&app, [given] {
+            infeed::set_log_level(infeed::LogLevel::kOff);  // what matters is said by errors
+            for (const int signal : {SIGINT, SIGTERM}) end_early_on(signal);
+            return run(given->options, given->paths, given->json);
+          }};
 }
+
+}  // namespace infeed::tools

@@ -1,0 +1,17 @@
+#pragma once
+/// The words after `infeed`. One file each; main.cpp lists them.
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace infeed::tools {
+
+struct Command {
+  CLI::App* app = nullptr;
+  std::function<int()> run;  ///< the exit status
+};
+
+[[nodiscard]] Command add_prepare(CLI::App& program);
+[[nodiscard]] Command add_doctor(CLI::App& program);
+
+}  // namespace infeed::tools

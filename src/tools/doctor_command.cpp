@@ -1,0 +1,58 @@
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <memory>
+
+#include "infeed/base/error.h"
+#include "infeed/doctor/doctor.h"
+#include "tools/command.h"
+
+namespace infeed::tools {
+namespace {
+
+constexpr int kNotExamined = 3;  // exit status; 0 to 2 tell what was found
+
+struct Given {
+  DoctorOptions options;
+  std::string stats;
+  bool json = false;
+};
+
+std::string read_all(const std::string& path) {
+  if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
+  std::ifstream file(path);
+  if (!file) throw DataError(fmt::format("{} cannot be read.", path));
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+int run(const Given& given) {
+  try {
+    DoctorReport report = examine_machine(given.options);
+    if (!given.stats.empty()) examine_loader(LoaderStats::from_state(State::from_json(read_all(given.stats))), report);
+    fmt::print("{}{}", given.json ? report.to_state().to_json() : report.str(), given.json ? "\n" : "");
+    return report.exit_code();
+  } catch (const Error& error) {
+    fmt::print(stderr, "infeed doctor: {}\n", error.what());
+    return kNotExamined;
+  }
+}
+
+}  // namespace
+
+Command add_doctor(CLI::App& program) {
+  CLI::App& app = *program.add_subcommand("doctor", "Say what on this machine, or in a loader, will hurt");
+  app.footer(
+      "Example: infeed doctor --stats stats.json\n"
+      "Exit status: 0 where all is fine, 1 for warnings, 2 for errors, 3 where it could not look.");
+  const auto given = std::make_shared<Given>();
+  app.add_option("--stats", given->stats,
+                 "A loader's figures, as stats().to_json() gives them; - reads them from standard input");
+  app.add_option("--root", given->options.root,
+                 "Folder in front of /proc, /sys and /dev, to look at a copy of another machine's");
+  app.add_flag("--json", given->json, "Print facts and findings as JSON");
+  return {&app, [given] { return run(*given); }};
+}
+
+}  // namespace infeed::tools
