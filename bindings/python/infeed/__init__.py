@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from infeed import collates, datasets, image, samplers, transforms
+    from infeed._doctor import doctor
     from infeed._native import Array, __version__
+    from infeed._trace import trace
     from infeed.batch import Batch, BatchTuple
     from infeed.errors import (
         ConfigError,
@@ -46,6 +48,8 @@ _HOMES = {
     "TimeoutError": "errors",
     "WorkerError": "errors",
     "__version__": "_native",
+    "doctor": "_doctor",
+    "trace": "_trace",
 }
 
 __all__ = [
@@ -66,8 +70,10 @@ __all__ = [
     "__version__",
     "collates",
     "datasets",
+    "doctor",
     "image",
     "samplers",
+    "trace",
     "transforms",
 ]
 

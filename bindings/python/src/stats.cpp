@@ -86,10 +86,9 @@ void bind_stats(nb::module_& module) {
           "to_json", [](const S& self) { return self.to_state().to_json(); }, "All but `faulty`, with the verdict.")
       .def_static(
           "from_json", [](const std::string& json) { return S::from_state(State::from_json(json)); }, nb::arg("json"))
-      .def("__reduce__",
-           [](const S& self) {
-             return nb::make_tuple(nb::type<S>().attr("from_json"), nb::make_tuple(self.to_state().to_json()));
-           })
+      .def("__getstate__", [](const S& self) { return self.to_state().to_json(); })
+      .def("__setstate__",
+           [](S& self, const std::string& json) { new (&self) S(S::from_state(State::from_json(json))); })
       .def("__str__", &S::str);
 }
 
