@@ -39,6 +39,7 @@ void start(const Bed& bed, Report& report);         // E9
 void samplers(const Bed& bed, Report& report);      // E11
 void slow_rows(const Bed& bed, Report& report);     // E12
 void staging(const Bed& bed, Report& report);       // E13
+void insight(const Bed& bed, Report& report);       // E14
 
 void torch_pictures(const Bed& bed, Report& report);  // L1, both in l_torch_data.cpp
 void torch_rows(const Bed& bed, Report& report);      // L2

@@ -19,14 +19,32 @@ struct Question {
 
 // E2, E3 and J4 set the loader beside other projects' loaders, T5 to T7 run the training library from
 // Python: they are not here.
-constexpr Question kQuestions[] = {
-    {"E1", loader_share}, {"E4", image_cost},        {"E5", transport},      {"E6", hand_over},
-    {"E7", native_rows},  {"E8", many_workers},      {"E9", start},          {"E10", train_step},
-    {"E11", samplers},    {"E12", slow_rows},        {"E13", staging},       {"J1", jpeg_entropy},
-    {"J2", jpeg_paths},   {"J3", jpeg_evaluation},   {"J5", jpeg_lighter},   {"J6", jpeg_resize},
-    {"J7", jpeg_large},   {"J8", jpeg_progressive},  {"L1", torch_pictures}, {"L2", torch_rows},
-    {"T1", train_mlp},    {"T2", train_transformer}, {"T3", train_resnet},   {"T4", small_operations},
-    {"T8", train_memory}};
+constexpr Question kQuestions[] = {{"E1", loader_share},
+                                   {"E4", image_cost},
+                                   {"E5", transport},
+                                   {"E6", hand_over},
+                                   {"E7", native_rows},
+                                   {"E8", many_workers},
+                                   {"E9", start},
+                                   {"E10", train_step},
+                                   {"E11", samplers},
+                                   {"E12", slow_rows},
+                                   {"E13", staging},
+                                   {"E14", insight},
+                                   {"J1", jpeg_entropy},
+                                   {"J2", jpeg_paths},
+                                   {"J3", jpeg_evaluation},
+                                   {"J5", jpeg_lighter},
+                                   {"J6", jpeg_resize},
+                                   {"J7", jpeg_large},
+                                   {"J8", jpeg_progressive},
+                                   {"L1", torch_pictures},
+                                   {"L2", torch_rows},
+                                   {"T1", train_mlp},
+                                   {"T2", train_transformer},
+                                   {"T3", train_resnet},
+                                   {"T4", small_operations},
+                                   {"T8", train_memory}};
 
 struct Options {
   Bed bed;

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
+#include <optional>
 
 #include "console.h"
+#include "infeed/loader/trace.h"
 #include "infeed/train/parallel.h"
 #include "make_images.h"
 #include "report.h"
@@ -21,6 +23,7 @@ constexpr int kExitStopped = 130;  // as a shell reports Ctrl-C
 struct Options {
   std::string data;  ///< default: by quick
   std::string out = "build/demo.json";
+  std::string trace;  ///< empty: none
   int epochs = 6;
   int workers = 0;  ///< 0: one a core, at most 8
   std::uint64_t seed = 1;
@@ -43,6 +46,7 @@ void let_idle_threads_sleep(char** argv) {
 void add_options(CLI::App& app, Options& options) {
   app.add_option("--data", options.data, "Folder of the images; made if absent [build/demo-data]");
   app.add_option("--out", options.out, "Where the figures go, as JSON")->capture_default_str();
+  app.add_option("--trace", options.trace, "Where a trace of the training goes, for ui.perfetto.dev");
   app.add_option("--epochs", options.epochs, "Epochs of training")->check(CLI::Range(1, 1000))->capture_default_str();
   app.add_option("--workers", options.workers, "Worker processes of the training [one a core, at most 8]")
       ->check(CLI::Range(1, 64));
@@ -82,10 +86,16 @@ void train(const Options& options, int threads, demo::Report& report) {
       fmt::format("\nTraining: a CNN on random crops of 64 x 64, fed by {} worker processes (fork); the model has {} "
                   "core{}",
                   options.workers, threads, threads == 1 ? "" : "s"));
+  std::optional<infeed::Trace> trace;
+  if (!options.trace.empty()) trace.emplace();
   report.training =
       demo::train({.data = options.data, .epochs = options.epochs, .workers = options.workers, .seed = options.seed});
   demo::say(fmt::format("  validation accuracy {:.1f} % after {}", demo::validation_accuracy(report.training) * 100,
                         demo::duration_text(report.training.seconds)));
+  demo::say("  " + report.training.verdict);
+  if (!trace) return;
+  trace->write(options.trace);
+  demo::say(fmt::format("  the trace is in {}: open it at ui.perfetto.dev", options.trace));
 }
 
 void sweep(const Options& options, demo::Report& report) {

@@ -32,12 +32,14 @@ class Run {
                     train_loader_.size().value(), kBatchSize));
     say("  epoch     loss   val. accuracy   samples/s   waited for data   memory so far, peak");
     for (int epoch = 0; epoch < options_.epochs; ++epoch) {
+      train_loader_.reset_stats();
       EpochReport report = train_epoch(epoch);
       report.accuracy = validate();
       memory_.sample(true);
       print(epoch, report);
       report_.epochs.push_back(report);
     }
+    report_.verdict = train_loader_.stats().verdict().str();
     report_.peak_bytes = memory_.bytes();
     report_.seconds = clock_.seconds();
     return report_;

@@ -40,6 +40,7 @@ struct TrainReport {
   std::vector<EpochReport> epochs;
   std::uint64_t peak_bytes = 0;  ///< PSS of all processes
   double seconds = 0;
+  std::string verdict;  ///< of the last epoch
 };
 
 /// Prints a line per epoch. Throws what the loader throws, and Stopped.

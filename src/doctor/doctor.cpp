@@ -131,7 +131,7 @@ void judge_gpus(const MachineFacts& m, DoctorReport& report) {
   if (!m.gpus.empty() && m.cuda_plugin.empty())
     report.add(Severity::kNote, "gpu",
                "libinfeed_cuda.so was not found: batches are copied by the framework, not by a Stager.",
-               "Build it with INFEED_BUILD_CUDA, or name it in INFEED_CUDA_PLUGIN.");
+               "Build it with INFEED_BUILD_CUDA, or name its folder in INFEED_PLUGIN_PATH.");
 }
 
 State facts_of(const MachineFacts& m) {

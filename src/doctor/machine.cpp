@@ -111,13 +111,15 @@ fs::path own_folder() {
 }
 
 std::string find_cuda_plugin(const std::string& root) {
-  const char* named = std::getenv("INFEED_CUDA_PLUGIN");
-  if (named != nullptr) return named;
+  std::vector<fs::path> folders;
+  const char* named = std::getenv("INFEED_PLUGIN_PATH");
+  std::istringstream list(named != nullptr && root.empty() ? named : "");
+  for (std::string folder; std::getline(list, folder, ':');) folders.emplace_back(folder);
   const fs::path here = root.empty() ? own_folder() : fs::path(root + "/usr/lib");
+  folders.insert(folders.end(), {here, here / "../lib"});  // of the library; of the command
   std::error_code ignored;
-  for (const char* name : {"libinfeed_cuda.so", "infeed/libinfeed_cuda.so", "../lib/libinfeed_cuda.so",
-                           "../lib/infeed/libinfeed_cuda.so", "../plugins/cuda/libinfeed_cuda.so"}) {
-    if (fs::exists(here / name, ignored)) return fs::weakly_canonical(here / name, ignored).string();
+  for (const fs::path& folder : folders) {
+    if (fs::exists(folder / "libinfeed_cuda.so", ignored)) return (folder / "libinfeed_cuda.so").lexically_normal();
   }
   return {};
 }

@@ -77,6 +77,12 @@ void StagedSource::load_state_dict(const State& state) {
   stager_->load_state_dict(state);
 }
 
+LoaderStats StagedSource::stats() const {
+  LoaderStats stats = host_->stats();
+  stats.staging = stager_->stats();
+  return stats;
+}
+
 void StagedSource::reset_stats() {
   host_->reset_stats();
   stager_->reset_stats();

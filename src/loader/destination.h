@@ -54,7 +54,7 @@ class StagedSource final : public Loader::Source {
   void set_num_workers(int num_workers) override { host_->set_num_workers(num_workers); }
   [[nodiscard]] int num_workers() const override { return host_->num_workers(); }
   void keep_memory_warm() override { host_->keep_memory_warm(); }
-  [[nodiscard]] LoaderStats stats() const override { return host_->stats(); }
+  [[nodiscard]] LoaderStats stats() const override;
   void reset_stats() override;
   [[nodiscard]] bool started() const override { return started_; }
   [[nodiscard]] Stager* stager() noexcept override { return &*stager_; }

@@ -23,6 +23,7 @@ RingTrace::~RingTrace() { drain(); }
 
 void RingTrace::begin_turn() {
   const std::uint64_t now = monotonic_ns();
+  Tracer& tracer = Tracer::instance();  // before the question: it ends a parent's trace
   const std::lock_guard lock(mutex_);
   if (on_ != Tracer::running()) {
     on_ = !on_;
@@ -37,14 +38,14 @@ void RingTrace::begin_turn() {
     consumer_ = track;
     const std::string name = this_thread_name();
     feeds_stager_ = name.starts_with("infeed:");
-    Tracer::instance().name_track(track, name);
+    tracer.name_track(track, name);
   }
   if (returned_ns_ != 0)
-    Tracer::instance().add({.name = feeds_stager_ ? "wait for room" : "trainer",
-                            .category = "consumer",
-                            .track = consumer_,
-                            .begin_ns = returned_ns_,
-                            .end_ns = now});
+    tracer.add({.name = feeds_stager_ ? "wait for room" : "trainer",
+                .category = "consumer",
+                .track = consumer_,
+                .begin_ns = returned_ns_,
+                .end_ns = now});
   called_ns_ = now;
 }
 

@@ -75,6 +75,21 @@ void visit_fields(Stats& s, const Visit& visit) {
   visit("replaced", s.replaced);
 }
 
+template <typename Staging, typename Visit>
+void visit_staging(Staging& s, const Visit& visit) {
+  visit("batches", s.batches);
+  visit("bytes", s.bytes);
+  visit("elapsed_s", s.elapsed_s);
+  visit("copy_s", s.copy_s);
+  visit("copy_bytes_per_s", s.copy_bytes_per_s);
+  visit("copy_share", s.copy_share);
+  visit("starved_share", s.starved_share);
+  visit("batches_held", s.batches_held);
+  visit("registrations", s.registrations);
+  visit("registered_bytes", s.registered_bytes);
+  visit("device_bytes", s.device_bytes);
+}
+
 template <typename Worker, typename Visit>
 void visit_worker(Worker& w, const Visit& visit) {
   visit("id", w.id);
@@ -97,6 +112,11 @@ State LoaderStats::to_state() const {
   std::vector<State> rows;
   for (const WorkerStats& worker : workers) visit_worker(worker, Writer{rows.emplace_back()});
   state.set("workers", rows);
+  if (staging) {
+    State copies;
+    visit_staging(*staging, Writer{copies});
+    state.set("staging", copies);
+  }
   const Verdict found = verdict();
   State said;
   said.set("bound", to_string(found.bound));
@@ -114,6 +134,10 @@ State LoaderStats::to_state() const {
 LoaderStats LoaderStats::from_state(const State& state) {
   LoaderStats stats;
   visit_fields(stats, Reader{state});
+  if (state.contains("staging")) {
+    const State copies = state.get_state("staging");
+    visit_staging(stats.staging.emplace(), Reader{copies});
+  }
   if (!state.contains("workers")) return stats;
   for (const State& row : state.get_states("workers")) visit_worker(stats.workers.emplace_back(), Reader{row});
   return stats;
@@ -139,7 +163,7 @@ std::string LoaderStats::str() const {
   for (const WorkerStats& worker : workers)
     text += fmt::format("{:>6} {:>9} {:>10} {:>10.2f} {:>10.2f} {:>9}{}\n", worker.id, worker.pid, worker.samples,
                         worker.busy_s, worker.wait_s, worker.restarts, worker.stopped ? "  stopped" : "");
-  return text;
+  return staging ? text + "staging: " + staging->str() : text;
 }
 
 }  // namespace infeed

@@ -26,7 +26,14 @@ std::string with_pid(std::string path) {
 }  // namespace
 
 Tracer& Tracer::instance() {
-  static Tracer* const tracer = new Tracer;  // intentional: loaders may outlive every static object
+  static std::atomic<Tracer*> current{nullptr};
+  Tracer* tracer = current.load(std::memory_order_acquire);
+  if (tracer != nullptr && tracer->home_ == process_generation()) return *tracer;
+  // The first, or a child of a fork: locks and events of the parent's are no use to it, and its trace is not the child's.
+  if (tracer != nullptr) running_ = false;
+  auto* const made = new Tracer(process_generation());  // intentional: loaders may outlive every static object
+  if (current.compare_exchange_strong(tracer, made, std::memory_order_acq_rel)) return *made;
+  delete made;
   return *tracer;
 }
 
@@ -140,7 +147,10 @@ void Trace::write(const std::string& path) const {
   }
 }
 
-bool Trace::running() noexcept { return Tracer::running(); }
+bool Trace::running() noexcept {
+  static_cast<void>(Tracer::instance());
+  return Tracer::running();
+}
 
 void Trace::span(std::string_view name, std::uint64_t begin_ns, std::uint64_t end_ns) {
   if (!Tracer::running()) return;

@@ -46,7 +46,8 @@ class TraceSource {
 /// Threads: any.
 class Tracer {
  public:
-  /// The one of this process; never destroyed.
+  explicit Tracer(std::uint64_t home) : home_(home) {}
+  /// The one of this process; never destroyed. A forked child gets its own, where nothing runs.
   [[nodiscard]] static Tracer& instance();
   /// The question of the hot path.
   [[nodiscard]] static bool running() noexcept { return running_.load(std::memory_order_relaxed); }
@@ -73,6 +74,7 @@ class Tracer {
  private:
   static inline std::atomic<bool> running_{false};
 
+  const std::uint64_t home_;  ///< process_generation() of the maker
   mutable std::mutex mutex_;  ///< all below but the atomics
   std::uint64_t begin_ns_ = 0;
   std::vector<TraceEvent> events_;

@@ -8,7 +8,6 @@
 #include <optional>
 #include <utility>
 
-#include "infeed/loader/stager.h"
 #include "infeed/loader/stats.h"
 
 // The rules stand in the order in which they are asked: faults that explain everything else come first, then what a
@@ -387,6 +386,6 @@ const char* to_string(Cause cause) noexcept {
 Verdict judge(const LoaderStats& loader) { return judge_case(Case(loader, nullptr)); }
 Verdict judge(const LoaderStats& loader, const StagerStats& stager) { return judge_case(Case(loader, &stager)); }
 
-Verdict LoaderStats::verdict() const { return judge(*this); }
+Verdict LoaderStats::verdict() const { return staging ? judge(*this, *staging) : judge(*this); }
 
 }  // namespace infeed

@@ -137,11 +137,12 @@ TEST_F(DemoTest, SaysOnWhichMachineItRan) {
   for (const char* key : {"cpu", "kernel", "compiler", "version"}) EXPECT_NE(machine.value(key, ""), "") << key;
 }
 
-TEST_F(DemoTest, UsesTheImagesOfAnEarlierRun) {
-  const Demo again(folder->str(), {"--quick", "--no-sweep", "--out", "again.json"});
+TEST_F(DemoTest, UsesTheImagesOfAnEarlierRunAndWritesATrace) {
+  const Demo again(folder->str(), {"--quick", "--no-sweep", "--out", "again.json", "--trace", "trace.json"});
   EXPECT_EQ(again.exit_code(), 0) << again.output();
   EXPECT_TRUE(again.says("from an earlier run")) << again.output();
   EXPECT_TRUE(Json::parse(read_file(folder->at("again.json"))).at("sweep").empty());
+  EXPECT_FALSE(Json::parse(read_file(folder->at("trace.json"))).at("traceEvents").empty());
 }
 
 TEST_F(DemoTest, EndsAtCtrlCWithoutALeftover) {

@@ -163,6 +163,17 @@ TEST(PipelineTest, CostlySamplesNowAndThenAreBursty) {
                [] { return run({.decode = 300us, .burst_every = 4 * 15}, 4ms, options(), 60); });
 }
 
+TEST(PipelineTest, ALoaderWithADeviceTellsOfItsCopies) {
+  const CostlyDataset dataset({.sample_bytes = 65'536});
+  LoaderOptions given = options();
+  given.device = "simulated:0";
+  Loader loader(dataset, std::move(given));
+  train(loader, 10, 0us);
+  ASSERT_TRUE(loader.stats().staging);
+  EXPECT_EQ(loader.stats().staging->batches, 10u);
+  EXPECT_TRUE(LoaderStats::from_state(loader.stats().to_state()).staging);
+}
+
 // --- faults -----------------------------------------------------------------------------------------------------------
 
 TEST(FaultTest, OneSlowWorker) {

@@ -3,6 +3,7 @@
 #include "infeed/loader/trace.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -165,6 +166,19 @@ TEST(TraceLifeTest, KeepsWhatALoaderDidThatIsGone) {
   const Trace trace;
   drain(*std::make_unique<Loader>(dataset(), options(WorkerKind::kFork)));
   EXPECT_EQ(events_of(json::parse(trace.json()), "X", "next").size(), 9u);
+}
+
+TEST(TraceLifeTest, IsNotTheForkedChilds) {
+  const Trace trace;
+  const pid_t child = fork();
+  if (child == 0) {
+    Loader loader(dataset(), options(WorkerKind::kInline, 0));
+    _exit(drain(loader) == 8 && !Trace::running() ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(Trace::running());
 }
 
 TEST(TraceLifeTest, HoldsSpansOfTheUser) {

@@ -40,24 +40,6 @@ struct StagerOptions {
   int max_registrations = 64;
 };
 
-/// Since construction, or since the last reset_stats(). Shares are of the time between the first and the latest next().
-struct StagerStats {
-  std::uint64_t batches = 0;  ///< handed out
-  std::uint64_t bytes = 0;    ///< copied
-  double elapsed_s = 0;
-  double copy_s = 0;            ///< device time between begin and end of the copies
-  double copy_bytes_per_s = 0;  ///< while copies run
-  double copy_share = 0;        ///< copies ran; near 1: the link is the bottleneck
-  double starved_share = 0;     ///< next() waited; with a low copy_share the loader is the bottleneck
-  int batches_held = 0;         ///< handed out and not dropped
-  int registrations = 0;        ///< page-locked ranges
-  std::uint64_t registered_bytes = 0;
-  std::uint64_t device_bytes = 0;  ///< device memory of the stager, held batches included
-
-  /// For people.
-  [[nodiscard]] INFEED_API std::string str() const;
-};
-
 /// A batch on the device.
 ///
 /// Order: its arrays are ready for work that is queued on the compute stream after next(); the host must not read them

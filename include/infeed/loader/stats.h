@@ -2,6 +2,7 @@
 /// Where the time and the memory of a Loader go.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,24 @@ struct FaultySample {
   std::int64_t index = 0;
   std::int64_t replaced_by = -1;  ///< -1: skipped
   std::string reason;             ///< file and cause
+};
+
+/// Of a Stager. Since construction, or since the last reset_stats(). Shares are of the time between the first and the latest next().
+struct StagerStats {
+  std::uint64_t batches = 0;  ///< handed out
+  std::uint64_t bytes = 0;    ///< copied
+  double elapsed_s = 0;
+  double copy_s = 0;            ///< device time between begin and end of the copies
+  double copy_bytes_per_s = 0;  ///< while copies run
+  double copy_share = 0;        ///< copies ran; near 1: the link is the bottleneck
+  double starved_share = 0;     ///< next() waited; with a low copy_share the loader is the bottleneck
+  int batches_held = 0;         ///< handed out and not dropped
+  int registrations = 0;        ///< page-locked ranges
+  std::uint64_t registered_bytes = 0;
+  std::uint64_t device_bytes = 0;  ///< device memory of the stager, held batches included
+
+  /// For people.
+  [[nodiscard]] INFEED_API std::string str() const;
 };
 
 /// Since construction, or since the last reset_stats(). Shares are of elapsed_s where nothing else is said.
@@ -80,6 +99,9 @@ struct LoaderStats {
   std::uint64_t replaced = 0;
   std::vector<FaultySample> faulty;  ///< the first 1,000
   std::vector<WorkerStats> workers;
+
+  /// Of the way to LoaderOptions::device: then the consumer's time above is the Stager's thread's, not the trainer's.
+  std::optional<StagerStats> staging;
 
   /// What bounds the pipeline, and the knob to turn.
   [[nodiscard]] INFEED_API Verdict verdict() const;

@@ -1,0 +1,164 @@
+"""What the loaders say of themselves: verdict, trace, doctor. Costs are sleeps; a busy machine gets some tries."""
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+import time
+
+import pytest
+
+import infeed
+
+torch = pytest.importorskip("torch")
+from infeed.torch import DataLoader  # noqa: E402
+
+TRIES = 8
+
+
+class Slow(torch.utils.data.Dataset):
+    def __init__(self, seconds, size=64):
+        self.seconds = seconds
+        self.size = size
+
+    def __len__(self):
+        return self.size
+
+    def __getitem__(self, index):
+        time.sleep(self.seconds)
+        return torch.tensor(index)
+
+
+def heavy_collate(samples):
+    time.sleep(0.03)
+    return torch.stack(samples)
+
+
+def found(run, bound, cause):
+    for _ in range(TRIES):
+        verdict = run()
+        if (verdict.bound, verdict.cause) == (bound, cause):
+            return verdict
+    raise AssertionError(f"wanted {bound}, {cause}; found {verdict.bound}, {verdict.cause}: {verdict}")
+
+
+def trained(loader, step=0.0):
+    for _ in loader:
+        time.sleep(step)
+    return loader.stats().verdict
+
+
+def native_loader(**options):
+    return infeed.Loader(infeed.datasets.Synthetic(64, {"x": ("uint8", (64,))}), batch_size=4, **options)
+
+
+def events(text, phase, name=None):
+    return [e for e in json.loads(text)["traceEvents"] if e["ph"] == phase and name in (None, e["name"])]
+
+
+# --- verdict ---
+
+
+def test_a_slow_dataset_is_input_bound():
+    verdict = found(lambda: trained(DataLoader(Slow(0.004), batch_size=4, num_workers=2)), "input-bound", "dataset")
+    assert "2 workers" in verdict.finding
+    assert int(verdict.knobs["num_workers"]) > 2
+
+
+def test_a_heavy_collate_fn_is_named():
+    loader = DataLoader(Slow(0.001), batch_size=4, num_workers=2, collate_fn=heavy_collate)
+    found(lambda: trained(loader), "input-bound", "collate")
+
+
+def test_a_slow_step_is_compute_bound():
+    found(lambda: trained(DataLoader(Slow(0), batch_size=4, num_workers=2), 0.02), "compute-bound", "trainer")
+
+
+def test_the_native_loader_says_the_same():
+    with native_loader(num_workers=1) as loader:
+        found(lambda: trained(loader, 0.01), "compute-bound", "trainer")
+        assert str(loader.stats().verdict) in str(loader.stats())
+        assert json.loads(loader.stats().to_json())["verdict"]["bound"] == loader.stats().verdict.bound
+
+
+def test_stats_are_a_dict_and_can_be_pickled():
+    loader = DataLoader(Slow(0), batch_size=4, num_workers=1)
+    assert loader.stats() == {}
+    assert loader.stats().verdict is None
+    trained(loader)
+    stats = pickle.loads(pickle.dumps(loader.stats()))
+    assert stats["workers"][0]["tasks"] == 16
+    assert stats.times.batches == 16
+    assert stats.times.samples == 64
+
+
+# --- trace ---
+
+
+def test_a_trace_shows_both_loaders(tmp_path):
+    with infeed.trace(tmp_path / "t.json") as trace:
+        with native_loader(num_workers=2, worker_kind="fork") as loader:
+            assert len(list(loader)) == 16
+        for _ in DataLoader(Slow(0), batch_size=4, num_workers=2):
+            pass
+        assert events(trace.json(), "X", "run")
+    text = (tmp_path / "t.json").read_text()
+    assert len(events(text, "X", "next")) == 2 * 17
+    assert len({(e["pid"], e["tid"]) for e in events(text, "X", "run")}) == 4
+    assert len(events(text, "s")) == len(events(text, "f")) >= 32
+    assert all({"ts", "dur", "pid", "tid", "name", "cat"} <= e.keys() for e in events(text, "X"))
+
+
+def test_a_span_of_the_user_is_drawn(tmp_path):
+    with infeed.trace.span("nothing runs"):
+        pass
+    with infeed.trace(tmp_path / "t.json") as trace:
+        with infeed.trace.span("forward"):
+            pass
+        assert len(events(trace.json(), "X", "forward")) == 1
+    with pytest.raises(ValueError, match="does not run"):
+        trace.json()
+
+
+def test_only_one_trace_runs(tmp_path):
+    second = infeed.trace(tmp_path / "2.json")
+    with infeed.trace(tmp_path / "1.json"), pytest.raises(infeed.ConfigError, match="runs in this process already"):
+        second.__enter__()
+
+
+def test_the_environment_asks_for_a_trace(tmp_path):
+    program = (
+        "import infeed; loader = infeed.Loader(infeed.datasets.Synthetic(8, {'x': ('uint8', (4,))}), num_workers=1);"
+        "print(len(list(loader)))"
+    )
+    environment = {**os.environ, "INFEED_TRACE": str(tmp_path / "t-%p.json")}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
+    (written,) = tmp_path.glob("t-*.json")
+    assert events(written.read_text(), "X", "next")
+
+
+# --- doctor ---
+
+
+def test_the_doctor_looks_at_a_planted_machine(tmp_path):
+    (tmp_path / "proc/sys/vm").mkdir(parents=True)
+    (tmp_path / "proc/sys/vm/overcommit_memory").write_text("2\n")
+    report = infeed.doctor(root=str(tmp_path))
+    assert report.exit_code == 2
+    assert any(d.severity == "error" and "overcommit" in d.what for d in report.diagnoses)
+    assert report.facts["python"]
+
+
+def test_the_doctor_looks_at_loaders():
+    loader = DataLoader(Slow(0.002), batch_size=4, num_workers=1)
+    trained(loader)
+    assert any(d.topic == "loader" for d in infeed.doctor(loader).diagnoses)
+    with native_loader() as native:
+        trained(native)
+        assert "loader" in str(infeed.doctor(native))
+
+
+def test_the_command_runs():
+    done = subprocess.run([sys.executable, "-m", "infeed", "doctor", "--json"], capture_output=True, text=True)
+    assert done.returncode == json.loads(done.stdout)["exit_code"]
