@@ -251,6 +251,7 @@ void Exchange::close() noexcept {
   state_->line->ring().request_stop();
   while (!state_->flights.empty()) state_->cancel(state_->flights.begin()->first);
   state_->trim_for_held();
+  state_->trace->returned();  // the next() that closes it ends here for the trace
   state_->trace->drain();
   state_->trace.reset();
   state_->line.reset();

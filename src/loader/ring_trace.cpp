@@ -47,6 +47,7 @@ void RingTrace::begin_turn() {
                 .begin_ns = returned_ns_,
                 .end_ns = now});
   called_ns_ = now;
+  inside_ = true;
 }
 
 // Those of an earlier trace.
@@ -60,6 +61,7 @@ void RingTrace::skip_old_runs() {
 void RingTrace::end_turn() {
   const std::uint64_t now = monotonic_ns();
   const std::lock_guard lock(mutex_);
+  if (!std::exchange(inside_, false)) return;
   fetch();
   Tracer& tracer = Tracer::instance();
   TraceEvent next{.name = "next", .category = "consumer", .track = consumer_, .begin_ns = called_ns_, .end_ns = now};

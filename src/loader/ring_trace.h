@@ -44,7 +44,7 @@ class RingTrace final : public TraceSource {
     if (on_) [[unlikely]]
       add_span("sampler", begin_ns, end_ns);
   }
-  /// next() ends.
+  /// next() ends; told a second time it is nothing.
   void returned() {
     if (on_) [[unlikely]]
       end_turn();
@@ -76,6 +76,7 @@ class RingTrace final : public TraceSource {
   std::vector<RunTrace> runs_;                          ///< of fetch(), kept for its memory
   TraceTrack consumer_{};
   bool feeds_stager_ = false;  ///< the consumer is a Stager's thread
+  bool inside_ = false;        ///< next()
   std::uint64_t called_ns_ = 0;
   std::uint64_t returned_ns_ = 0;  ///< 0: not in this trace
 };

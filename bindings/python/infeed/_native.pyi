@@ -194,9 +194,31 @@ class LoaderStats:
     @staticmethod
     def from_json(json: str) -> LoaderStats: ...
 
-    def __reduce__(self) -> tuple: ...
+    def __getstate__(self) -> str: ...
+
+    def __setstate__(self, arg: str, /) -> None: ...
 
     def __str__(self) -> str: ...
+
+class Trace:
+    """Records every loader of this process. See infeed.trace."""
+
+    def __init__(self, path: str = '') -> None: ...
+
+    def end(self) -> None:
+        """Ends it, and writes the file. Idempotent."""
+
+    def json(self) -> str: ...
+
+    def write(self, path: str) -> None: ...
+
+def trace_running() -> bool: ...
+
+def trace_span(name: str, begin_ns: int, end_ns: int) -> None:
+    """Of time.perf_counter_ns(). Nothing where no trace runs."""
+
+def examine(root: str = '', stats: LoaderStats | None = None) -> tuple[str, str]:
+    """What infeed.doctor is made of: JSON, and text."""
 
 class Lease:
     """
