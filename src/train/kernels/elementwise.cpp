@@ -71,8 +71,7 @@ Block<C, 1> activation_block(UnaryOp op) {
   switch (op) {
     case UnaryOp::kLeakyRelu: return block_of<C, 1>([](C x, const Params<C>& p) { return x > 0 ? x : p.a * x; });
     case UnaryOp::kElu: return block_of<C, 1>([](C x, const Params<C>& p) { return x > 0 ? x : p.a * std::expm1(x); });
-    case UnaryOp::kGelu:
-      return block_of<C, 1>([](C x) { return x * fast::normal(x).cdf; });
+    case UnaryOp::kGelu: return block_of<C, 1>([](C x) { return x * fast::normal(x).cdf; });
     case UnaryOp::kGeluTanh: return block_of<C, 1>([](C x) { return x * fast::sigmoid(gelu_inner(x)); });
     case UnaryOp::kSilu: return block_of<C, 1>([](C x) { return x * fast::sigmoid(x); });
     case UnaryOp::kSoftplus:
