@@ -61,6 +61,18 @@ def test_float64_is_left_alone():
         assert (x @ x).dtype is train.float64
 
 
+def test_gradients_accumulate_and_steps_are_seen_within_one_autocast():
+    w = nn.Parameter(train.ones(2, 2))
+    optimizer = train.optim.SGD([w], lr=0.5)
+    x = train.eye(2)
+    with amp.autocast("cpu"):
+        for _ in range(2):
+            (x @ w).sum().backward()
+        assert w.grad.tolist() == [[2.0, 2.0], [2.0, 2.0]]
+        optimizer.step()
+        assert (x @ w).tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
 def test_autocast_for_cuda_is_disabled_with_a_warning():
     with pytest.warns(UserWarning, match="CUDA is not available"), train.autocast("cuda"):
         assert (train.ones(2, 2) @ train.ones(2, 2)).dtype is train.float32

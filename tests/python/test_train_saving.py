@@ -91,6 +91,14 @@ def test_a_file_of_the_safetensors_package_is_read(tmp_path, dtype):
         same(read[name], value)
 
 
+def test_what_a_cpp_program_keeps_beside_tensors_is_read(tmp_path):
+    state = {"infeed.state": '{"batch":7}'}
+    safetensors.save_path(tmp_path / "loader", {}, state)
+    safetensors.save_path(tmp_path / "optimizer", {"0.step": train.tensor(3.0)}, state)
+    assert load(tmp_path / "loader") == {"batch": 7}
+    assert load(tmp_path / "optimizer") == {"tensors": {"0.step": train.tensor(3.0)}, "state": {"batch": 7}}
+
+
 def test_a_loaded_file_is_mapped_and_never_written(tmp_path):
     path = tmp_path / "x.safetensors"
     save({"x": train.zeros(1000)}, path)
