@@ -102,6 +102,12 @@ std::shared_ptr<Device> open_of_plugin(const DeviceName& name) {
       fmt::format("{}:{} cannot be opened: plugin '{}' brings no such devices.", name.kind, name.index, file->path()));
 }
 
+std::shared_ptr<Device> make_of_ours(const DeviceName& name) {
+  if (name.kind == "simulated") return std::make_shared<SimulatedDevice>(SimulatedOptions{.index = name.index});
+  if (name.index == 0) return std::make_shared<HostDevice>();
+  throw ConfigError(fmt::format("'cpu:{}' is no device; the host is cpu:0.", name.index));
+}
+
 }  // namespace
 
 std::shared_ptr<Device> open_device(const std::string& name) {
@@ -112,15 +118,13 @@ std::shared_ptr<Device> open_device(const std::string& name) {
   static std::mutex mutex;
   static std::map<std::string, Opened> opened;
   const DeviceName wanted = parse(name);
-  if (wanted.kind == "cpu") return std::make_shared<HostDevice>();
-  if (wanted.kind != "simulated") check_not_forked(wanted);
+  const bool is_ours = wanted.kind == "cpu" || wanted.kind == "simulated";
+  if (!is_ours) check_not_forked(wanted);
   const std::string key = fmt::format("{}:{}", wanted.kind, wanted.index);
   const std::lock_guard lock(mutex);
   Opened& known = opened[key];
   if (std::shared_ptr<Device> device = known.pid == ::getpid() ? known.device.lock() : nullptr) return device;
-  std::shared_ptr<Device> device = wanted.kind == "simulated"
-                                       ? std::make_shared<SimulatedDevice>(SimulatedOptions{.index = wanted.index})
-                                       : open_of_plugin(wanted);
+  std::shared_ptr<Device> device = is_ours ? make_of_ours(wanted) : open_of_plugin(wanted);
   known = {device, ::getpid()};
   return device;
 }

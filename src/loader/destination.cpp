@@ -93,7 +93,7 @@ std::unique_ptr<Loader::Source> Loader::Source::make(const Dataset* dataset, con
                                                      LoaderOptions options) {
   check_destination(options);
   if (options.pin_memory && options.device.empty()) options.device = kUsualDevice;
-  if (options.device.empty() || options.device == "cpu")
+  if (options.device.empty() || options.device == "cpu" || options.device == "cpu:0")
     return std::make_unique<Engine>(dataset, stream, std::move(options));
   LoaderOptions destination;
   destination.device = std::exchange(options.device, {});

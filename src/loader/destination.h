@@ -41,7 +41,7 @@ class PinnedSource final : public Loader::Source {
 /// Batches arrive on the device.
 class StagedSource final : public Loader::Source {
  public:
-  /// `host` gives the batches; `compute` may be null.
+  /// `host` gives the batches; of the options only those of the destination count.
   StagedSource(std::unique_ptr<Loader> host, std::shared_ptr<Device> device, const LoaderOptions& options);
 
   std::optional<Batch> next() override;

@@ -253,6 +253,7 @@ TEST_F(CudaDeviceTest, SaysHowManyDevicesThereAre) {
 TEST(OpenDeviceTest, RefusesNamesThatAreNone) {
   for (const char* name : {"", ":", "cuda:", "cuda:x", "cuda:-1", "cuda:0 ", "CUDA:0", "../x:0"})
     EXPECT_THROW(static_cast<void>(open_device(name)), ConfigError) << name;
+  EXPECT_THROW(static_cast<void>(open_device("cpu:1")), ConfigError);
   EXPECT_EQ(open_device("cpu")->id(), DeviceId{});
   EXPECT_EQ(open_device("simulated:3")->id(), (DeviceId{DeviceType::kSimulated, 3}));
 }
