@@ -12,7 +12,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 mode=${1:?prepare, run or dry}
 packages=(libboost1.74-dev libfmt-dev libfmt9 libspdlog-dev libspdlog1.10 nlohmann-json3-dev libjpeg62-turbo-dev libjpeg62-turbo
-  libpng-dev libpng16-16 zlib1g-dev libtbb-dev libtbb12 libtbbmalloc2 libtbbbind-2-5 libhwloc15 libgtest-dev libgmock-dev
+  libpng-dev libpng16-16 zlib1g-dev zlib1g libtbb-dev libtbb12 libtbbmalloc2 libtbbbind-2-5 libhwloc15 libgtest-dev libgmock-dev
   libdnnl-dev libdnnl2 ninja-build)
 
 prepare() {
@@ -27,12 +27,16 @@ build() {
   local root=$build/deps
   mkdir -p "$root" "$build/python-deps"
   for deb in "$1"/debs/*.deb; do dpkg-deb -x "$deb" "$root"; done
+  # Links that name a place of the system (libz.so) name ours.
+  find "$root" -type l -lname '/*' | while read -r link; do
+    if [ -e "$root$(readlink "$link")" ]; then ln -sf "$root$(readlink "$link")" "$link"; fi
+  done
   for wheel in "$1"/wheels/*.whl; do python3 -m zipfile -e "$wheel" "$build/python-deps"; done
   local lib
-  lib=$root/usr/lib/$(gcc -print-multiarch)
+  lib=$root/usr/lib/$(gcc -print-multiarch):$root/lib/$(gcc -print-multiarch)
   export PATH="$root/usr/bin:$PATH" PYTHONPATH="$build/python-deps" LD_LIBRARY_PATH="$lib:${LD_LIBRARY_PATH:-}"
   cmake -S "$here" -B "$build" -G Ninja -D CMAKE_BUILD_TYPE=Release -D CMAKE_PREFIX_PATH="$root/usr" -D BOOST_ROOT="$root/usr" \
-    -D CMAKE_EXE_LINKER_FLAGS="-Wl,-rpath-link,$lib" -D CMAKE_SHARED_LINKER_FLAGS="-Wl,-rpath-link,$lib" \
+    -D CMAKE_EXE_LINKER_FLAGS="-Wl,-rpath,$lib" -D CMAKE_SHARED_LINKER_FLAGS="-Wl,-rpath,$lib" \
     -D INFEED_CUDA=ON -D INFEED_BUILD_TESTS=ON -D INFEED_GPU_CHECK=ON -D INFEED_BUILD_BENCH=OFF -D INFEED_BUILD_EXAMPLES=OFF \
     -D INFEED_BUILD_TOOLS=OFF -D INFEED_BUILD_PYTHON=ON -D Python_EXECUTABLE="$(command -v python3)" -D CMAKE_DISABLE_FIND_PACKAGE_LibTorch=ON
   local targets=(infeed-gpu-check infeed_cuda cuda_own_runtime_test infeed_python)
