@@ -66,6 +66,12 @@ int check(cudaError_t result, const char* function, Text error) noexcept {
   return is_lost(result) ? INFEED_ERROR_DEVICE_LOST : INFEED_ERROR_DEVICE;
 }
 
+int Current::lost(Text error) const noexcept {
+  std::snprintf(error.data, error.bytes, "the context of cuda:%d is gone: somebody called cudaDeviceReset.",
+                context_.index());
+  return INFEED_ERROR_DEVICE_LOST;
+}
+
 int Context::open(std::int32_t index, void** device, Text error) noexcept {
   int count = 0;
   if (const int code = check(cudaGetDeviceCount(&count), "cudaGetDeviceCount", error)) return code;

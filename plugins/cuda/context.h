@@ -66,6 +66,10 @@ class Current {
   Current& operator=(const Current&) = delete;
 
   [[nodiscard]] const Context& context() const noexcept { return context_; }
+  /// False where somebody destroyed the context (cudaDeviceReset): calls would go to another device.
+  [[nodiscard]] bool is_set() const noexcept { return pushed_; }
+  /// What a function of the table returns then.
+  int lost(Text error) const noexcept;
 
  private:
   const Context& context_;

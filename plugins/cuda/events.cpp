@@ -13,6 +13,7 @@ cudaEvent_t event_of(void* event) { return static_cast<cudaEvent_t>(event); }
 // Who waits for it sleeps: the host's cores belong to the workers.
 int create_event(void* device, void** event, char* error, std::uint64_t size) {
   const Current current(device);
+  if (!current.is_set()) return current.lost({error, size});
   cudaEvent_t made = nullptr;
   const int code =
       check(cudaEventCreateWithFlags(&made, cudaEventBlockingSync), "cudaEventCreateWithFlags", {error, size});
@@ -22,16 +23,19 @@ int create_event(void* device, void** event, char* error, std::uint64_t size) {
 
 void destroy_event(void* device, void* event) {
   const Current current(device);
+  if (!current.is_set()) return;
   if (cudaEventDestroy(event_of(event)) != cudaSuccess) static_cast<void>(cudaGetLastError());
 }
 
 int record(void* device, void* stream, void* event, char* error, std::uint64_t size) {
   const Current current(device);
+  if (!current.is_set()) return current.lost({error, size});
   return check(cudaEventRecord(event_of(event), static_cast<cudaStream_t>(stream)), "cudaEventRecord", {error, size});
 }
 
 int record_all(void* device, void* event, char* error, std::uint64_t size) {
   const Current current(device);
+  if (!current.is_set()) return current.lost({error, size});
   const Context& context = current.context();
   const CUresult result = context.driver().record_all(context.handle(), event_of(event));
   if (result == CUDA_SUCCESS) return INFEED_OK;
@@ -42,12 +46,14 @@ int record_all(void* device, void* event, char* error, std::uint64_t size) {
 
 int wait(void* device, void* stream, void* event, char* error, std::uint64_t size) {
   const Current current(device);
+  if (!current.is_set()) return current.lost({error, size});
   return check(cudaStreamWaitEvent(static_cast<cudaStream_t>(stream), event_of(event), 0), "cudaStreamWaitEvent",
                {error, size});
 }
 
 int query_event(void* device, void* event, std::int32_t* passed, char* error, std::uint64_t size) {
   const Current current(device);
+  if (!current.is_set()) return current.lost({error, size});
   const cudaError_t result = cudaEventQuery(event_of(event));
   *passed = result == cudaSuccess ? 1 : 0;
   if (result != cudaErrorNotReady) return check(result, "cudaEventQuery", {error, size});
@@ -57,11 +63,13 @@ int query_event(void* device, void* event, std::int32_t* passed, char* error, st
 
 int synchronize_event(void* device, void* event, char* error, std::uint64_t size) {
   const Current current(device);
+  if (!current.is_set()) return current.lost({error, size});
   return check(cudaEventSynchronize(event_of(event)), "cudaEventSynchronize", {error, size});
 }
 
 int elapsed_ms(void* device, void* start, void* end, double* ms, char* error, std::uint64_t size) {
   const Current current(device);
+  if (!current.is_set()) return current.lost({error, size});
   float milliseconds = 0;
   const int code =
       check(cudaEventElapsedTime(&milliseconds, event_of(start), event_of(end)), "cudaEventElapsedTime", {error, size});

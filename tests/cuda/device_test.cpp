@@ -186,6 +186,17 @@ TEST_F(CudaDeviceTest, TellsOfALostDeviceAtEveryFurtherCall) {
   fake::reset();
 }
 
+TEST_F(CudaDeviceTest, CallsNothingOnAnotherDeviceWhenItsContextIsGone) {
+  open();
+  fake::fail({.function = "cuCtxPushCurrent"});
+  EXPECT_THAT([&] { upload(*stream); },
+              ThrowsMessage<DeviceError>(HasSubstr("the context of cuda:0 is gone: somebody called cudaDeviceReset")));
+  EXPECT_EQ(fake::calls("cudaMemcpyAsync"), 0U);
+  EXPECT_THROW(stream->synchronize(), DeviceError);
+  EXPECT_EQ(cudaFree(buffer.data()), cudaSuccess);  // the books are closed: a lost device gives nothing back
+  EXPECT_EQ(cudaHostUnregister(host.data()), cudaSuccess);
+}
+
 class CudaCallTest : public CudaDeviceTest, public ::testing::WithParamInterface<const char*> {};
 
 // Everything the plugin can be asked, once.

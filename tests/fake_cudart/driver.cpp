@@ -32,7 +32,9 @@ CUresult release(CUdevice device) {
 
 CUresult push(CUcontext context) {
   const int index = Runtime::instance().index_of(context);
-  if (index < 0) return CUDA_ERROR_INVALID_CONTEXT;
+  const bool gone =
+      Runtime::instance().owned_here() && Runtime::instance().take_fault("cuCtxPushCurrent") != cudaSuccess;
+  if (index < 0 || gone) return CUDA_ERROR_INVALID_CONTEXT;
   Caller::instance().contexts.push_back(index);
   return CUDA_SUCCESS;
 }

@@ -91,13 +91,20 @@ cudaError_t Runtime::enter(const char* function) {
     return complain(function, "an asynchronous copy of memory that is not registered was not waited for",
                     cudaErrorInvalidValue);
   }
+  {
+    const std::lock_guard lock(mutex_);
+    ++counts_[name];
+    if (!options_.driver) return cudaErrorInsufficientDriver;
+    if (devices_.empty()) return cudaErrorNoDevice;
+    if (lost_ != cudaSuccess) return lost_;
+  }
+  return take_fault(name);
+}
+
+cudaError_t Runtime::take_fault(const std::string& function) {
   const std::lock_guard lock(mutex_);
-  ++counts_[name];
-  if (!options_.driver) return cudaErrorInsufficientDriver;
-  if (devices_.empty()) return cudaErrorNoDevice;
-  if (lost_ != cudaSuccess) return lost_;
   for (auto fault = faults_.begin(); fault != faults_.end(); ++fault) {
-    if (fault->function != name || --fault->nth > 0) continue;
+    if (fault->function != function || --fault->nth > 0) continue;
     const cudaError_t error = fault->error;
     if (fault->sticky) lost_ = error;
     faults_.erase(fault);

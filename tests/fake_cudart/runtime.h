@@ -43,6 +43,8 @@ class Runtime {
   /// What a call begins with: counts it, and says how it fails, if it does.
   [[nodiscard]] cudaError_t enter(const char* function);
   void add_fault(const Fault& fault);
+  /// The error of a fault that is due now.
+  [[nodiscard]] cudaError_t take_fault(const std::string& function);
   [[nodiscard]] std::uint64_t calls(const std::string& function);
   cudaError_t complain(const char* function, const std::string& what, cudaError_t error);
   [[nodiscard]] std::vector<std::string> take_complaints();
