@@ -108,12 +108,19 @@ class Rows : public td::datasets::Dataset<Rows> {
   std::vector<at::Tensor> rows_;
 };
 
+/// Processes of the loader's, asked for before the clock runs: stats() reads a lot.
 template <typename Loader>
-double cpu_s(const Loader& loader) {
-  double total = process_cpu_s();
+std::vector<pid_t> workers_of(const Loader& loader) {
+  std::vector<pid_t> pids;
   if constexpr (requires { loader.stats(); }) {
-    for (const infeed::WorkerStats& worker : loader.stats().workers) total += cpu_s_of(static_cast<pid_t>(worker.pid));
+    for (const infeed::WorkerStats& worker : loader.stats().workers) pids.push_back(static_cast<pid_t>(worker.pid));
   }
+  return pids;
+}
+
+double cpu_s(const std::vector<pid_t>& workers) {
+  double total = process_cpu_s();
+  for (const pid_t worker : workers) total += cpu_s_of(worker);
   return total;
 }
 
@@ -132,9 +139,10 @@ void measure(Loader& loader) {
   std::size_t samples = 0;
   const std::uint64_t first = epoch(loader, samples);
   samples = 0;
-  const double wall = wall_s(), cpu = cpu_s(loader);
+  const std::vector<pid_t> workers = workers_of(loader);
+  const double wall = wall_s(), cpu = cpu_s(workers);
   const std::uint64_t sum = epoch(loader, samples);
-  const double took = wall_s() - wall, used = cpu_s(loader) - cpu;
+  const double took = wall_s() - wall, used = cpu_s(workers) - cpu;
   if (first != sum) throw std::runtime_error("the epochs differ");
   const auto count = static_cast<double>(samples);
   std::printf("rate %.1f cpu %.2f sum %llu\n", count / took, used / count * 1e6, static_cast<unsigned long long>(sum));
