@@ -1,9 +1,8 @@
 // A stranger's LibTorch trainer: only what is installed.
-#include <infeed/infeed.h>
-#include <infeed/torch/tensor.h>
-
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
+#include <infeed/infeed.h>
+#include <infeed/torch/tensor.h>
 
 int main() {
   const infeed::SyntheticDataset dataset(10, {{"index", infeed::DType::kInt64, {}}});

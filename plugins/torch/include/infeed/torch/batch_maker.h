@@ -110,49 +110,56 @@ template <typename D>
 using BatchOf = typename std::conditional_t<D::is_stateful, typename D::BatchType,
                                             std::optional<typename D::BatchType>>::value_type;
 
+/// get_batch() of `source`, of a stateful dataset or not.
+template <typename Source>
+auto get_batch(Source& source, std::span<const std::size_t> request) {
+  using Asked = typename Source::BatchRequestType;
+  static_assert(std::is_same_v<Asked, c10::ArrayRef<std::size_t>> || std::is_same_v<Asked, std::size_t>,
+                "infeed::torch::data_loader: the dataset's get_batch() must take indices or a batch size.");
+  const auto asked = [&]() -> Asked {
+    if constexpr (std::is_same_v<Asked, std::size_t>)
+      return request[0];
+    else
+      return {request.data(), request.size()};
+  };
+  if constexpr (Source::is_stateful)
+    return source.get_batch(asked());
+  else
+    return std::optional(source.get_batch(asked()));
+}
+
+/// Source mapped by Stack.
+template <typename Example, typename Source>
+bool write_stacked(Source& source, std::span<const std::size_t> request, MessageWriter& to) {
+  if constexpr (BySample<Source>::value) {
+    to.value(true);
+    ExampleRows<Example> rows(request.size());
+    for (const std::size_t index : request)
+      rows.put(name_sample(index, [&] { return BySample<Source>::get(source, index); }), to);
+    rows.finish(to);
+  } else {
+    auto samples = get_batch(source, request);
+    to.value(samples.has_value());
+    if (!samples) return false;
+    ExampleRows<Example> rows(samples->size());
+    for (Example& sample : *samples) rows.put(std::exchange(sample, {}), to);
+    rows.finish(to);
+  }
+  return true;
+}
+
 /// Writes the batch of `request`; false where a stateful dataset has no more.
 template <typename D>
 bool write_batch(D& dataset, std::span<const std::size_t> request, MessageWriter& to) {
-  static_assert(std::is_same_v<typename D::BatchRequestType, c10::ArrayRef<std::size_t>> ||
-                    std::is_same_v<typename D::BatchRequestType, std::size_t>,
-                "infeed::torch::data_loader: the dataset's get_batch() must take indices or a batch size.");
-  const auto get_batch = [&](auto& source) {
-    if constexpr (std::is_same_v<typename D::BatchRequestType, c10::ArrayRef<std::size_t>>)
-      return source.get_batch(c10::ArrayRef<std::size_t>(request.data(), request.size()));
-    else
-      return source.get_batch(request[0]);
-  };
-  const auto all_of = [&](auto& source) -> decltype(auto) {
-    if constexpr (D::is_stateful)
-      return get_batch(source);
-    else
-      return std::optional(get_batch(source));
-  };
   if constexpr (StackedFrom<D>::value) {
-    using Source = typename StackedFrom<D>::Source;
-    auto& source = const_cast<Source&>(dataset.dataset());
-    if constexpr (BySample<Source>::value) {
-      ExampleRows<typename StackedFrom<D>::Example> rows(request.size());
-      to.value(true);
-      for (const std::size_t index : request) {
-        rows.put(name_sample(index, [&] { return BySample<Source>::get(source, index); }), to);
-      }
-      rows.finish(to);
-    } else {
-      auto samples = all_of(source);
-      to.value(samples.has_value());
-      if (!samples) return false;
-      ExampleRows<typename StackedFrom<D>::Example> rows(samples->size());
-      for (auto& sample : *samples) rows.put(std::exchange(sample, {}), to);
-      rows.finish(to);
-    }
+    auto& source = const_cast<typename StackedFrom<D>::Source&>(dataset.dataset());
+    return write_stacked<typename StackedFrom<D>::Example>(source, request, to);
   } else {
-    auto batch = all_of(dataset);
+    auto batch = get_batch(dataset, request);
     to.value(batch.has_value());
-    if (!batch) return false;
-    Codec<BatchOf<D>>::write(to, *batch);
+    if (batch) Codec<BatchOf<D>>::write(to, *batch);
+    return batch.has_value();
   }
-  return true;
 }
 
 /// torch::data gives each worker a copy of a stateless dataset; so do these, to threads. A forked worker has its own by
