@@ -64,6 +64,13 @@ void insight(const Bed& bed, Report& report) {
               .rounds = ratio(rates[1], rates[0]),
               .must = 0.95,
               .aim = 0.98});
+  report.add({.id = "E14",
+              .what = "W2 loader, 2 fork workers, CPU a sample, traced by untraced",
+              .unit = "x",
+              .rounds = ratio(match.cpu_us(1), match.cpu_us(0)),
+              .better = Better::kLower,
+              .must = 1.05,
+              .aim = 1.02});
   Series shares;
   for (const double rate : rates[0]) {
     const double batch_ns = static_cast<double>(kBatch) / rate * 1e9;

@@ -32,6 +32,7 @@ struct Exchange::State {
   void drain();
   void cancel(std::uint64_t number);
   void trim_for_held();
+  void fill_turns(LoaderStats& stats) const;  ///< stats.cpp
 
   // waiting.cpp
   [[nodiscard]] std::optional<std::size_t> find_ready(std::span<const std::uint64_t> numbers) const;

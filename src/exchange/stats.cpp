@@ -20,6 +20,52 @@ double seconds_in_hand(std::uint64_t claimed_ns) {
 }
 
 double seconds(std::uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
+double share(std::uint64_t part, std::uint64_t whole) {
+  return whole > 0 ? std::min(1.0, static_cast<double>(part) / static_cast<double>(whole)) : 0;
+}
+
+/// Of all workers.
+struct Sums {
+  std::uint64_t tasks = 0, busy_ns = 0, wait_ns = 0, collate_ns = 0;
+  std::vector<std::int64_t> pids;
+  double rows = 1;  ///< of a task, which is a batch: as many as batches have on average
+};
+
+Sums add_workers(const ExchangeStats& now, LoaderStats& stats) {
+  Sums sums;
+  if (stats.batches > 0)
+    sums.rows = std::max(1.0, static_cast<double>(stats.samples) / static_cast<double>(stats.batches));
+  for (const ExchangeStats::Worker& worker : now.workers) {
+    const char process = process_state(worker.pid);
+    stats.workers.push_back({.id = static_cast<int>(stats.workers.size()),
+                             .pid = worker.pid,
+                             .samples = static_cast<std::uint64_t>(static_cast<double>(worker.tasks) * sums.rows),
+                             .busy_s = seconds(worker.busy_ns),
+                             .wait_s = seconds(worker.wait_ns),
+                             .in_hand_s = worker.in_hand_s,
+                             .stopped = process == 'T' || process == 't'});
+    sums.pids.push_back(worker.pid);
+    sums.tasks += worker.tasks;
+    sums.busy_ns += worker.busy_ns;
+    sums.wait_ns += worker.wait_ns;
+    sums.collate_ns += worker.collate_ns;
+  }
+  return sums;
+}
+
+void add_processors(const Sums& sums, LoaderStats& stats) {
+  const CpuTimes cpu = WorkerCpu().read(sums.pids);
+  if (!cpu.known || sums.busy_ns == 0) return;
+  stats.on_cpu_share = share(cpu.run_ns, sums.busy_ns);
+  stats.cpu_queue_share = share(cpu.wait_ns, sums.busy_ns);
+}
+
+void add_times(const Sums& sums, LoaderStats& stats) {
+  const double samples = std::max(1.0, static_cast<double>(sums.tasks) * sums.rows);
+  stats.collate_us = static_cast<double>(sums.collate_ns) * 1e-3 / samples;
+  stats.other_us = static_cast<double>(sums.busy_ns - std::min(sums.busy_ns, sums.collate_ns)) * 1e-3 / samples;
+  stats.blocked_share = share(sums.wait_ns, sums.busy_ns + sums.wait_ns);
+}
 
 }  // namespace
 
@@ -75,53 +121,29 @@ ExchangeStats Exchange::stats() const {
   return stats;
 }
 
+void Exchange::State::fill_turns(LoaderStats& stats) const {
+  turns.fill(stats);
+  stats.batches = batches;
+  stats.samples = samples;
+  if (stats.elapsed_s <= 0) return;
+  stats.samples_per_s = static_cast<double>(samples) / stats.elapsed_s;
+  const CpuTimes now = cpu_times_of_thread(trainer);
+  if (now.known)
+    stats.trainer_cpu_queue_share =
+        std::min(1.0, seconds(now.wait_ns - std::min(now.wait_ns, trainer_queued_ns)) / stats.elapsed_s);
+}
+
 LoaderStats Exchange::loader_stats(int prefetch_factor) const {
   const ExchangeStats now = stats();
-  LoaderStats stats;
-  std::uint64_t tasks = 0, busy_ns = 0, wait_ns = 0, collate_ns = 0;
-  std::vector<std::int64_t> pids;
-  for (const ExchangeStats::Worker& worker : now.workers) {
-    const char process = process_state(worker.pid);
-    stats.workers.push_back({.id = static_cast<int>(stats.workers.size()),
-                             .pid = worker.pid,
-                             .samples = worker.tasks,
-                             .busy_s = seconds(worker.busy_ns),
-                             .wait_s = seconds(worker.wait_ns),
-                             .in_hand_s = worker.in_hand_s,
-                             .stopped = process == 'T' || process == 't'});
-    pids.push_back(worker.pid);
-    tasks += worker.tasks;
-    busy_ns += worker.busy_ns;
-    wait_ns += worker.wait_ns;
-    collate_ns += worker.collate_ns;
-  }
-  const CpuTimes cpu = WorkerCpu().read(pids);
-  if (cpu.known && busy_ns > 0) {
-    stats.on_cpu_share = std::min(1.0, static_cast<double>(cpu.run_ns) / static_cast<double>(busy_ns));
-    stats.cpu_queue_share = std::min(1.0, static_cast<double>(cpu.wait_ns) / static_cast<double>(busy_ns));
-  }
   State& state = ours();
+  LoaderStats stats;
   {
     const std::lock_guard lock(state.mutex);
-    state.turns.fill(stats);
-    stats.batches = state.batches;
-    stats.samples = state.samples;
-    const CpuTimes trainer = cpu_times_of_thread(state.trainer);
-    if (trainer.known && stats.elapsed_s > 0)
-      stats.trainer_cpu_queue_share = std::min(
-          1.0, seconds(trainer.wait_ns - std::min(trainer.wait_ns, state.trainer_queued_ns)) / stats.elapsed_s);
+    state.fill_turns(stats);
   }
-  // A task is a batch: its samples are as many as batches have.
-  const double rows =
-      static_cast<double>(stats.samples) / static_cast<double>(std::max<std::uint64_t>(1, stats.batches));
-  for (WorkerStats& worker : stats.workers)
-    worker.samples = static_cast<std::uint64_t>(static_cast<double>(worker.samples) * std::max(1.0, rows));
-  const double made = std::max(1.0, static_cast<double>(tasks) * std::max(1.0, rows));
-  stats.collate_us = static_cast<double>(collate_ns) * 1e-3 / made;
-  stats.other_us = static_cast<double>(busy_ns - std::min(busy_ns, collate_ns)) * 1e-3 / made;
-  stats.blocked_share =
-      busy_ns + wait_ns > 0 ? static_cast<double>(wait_ns) / static_cast<double>(busy_ns + wait_ns) : 0;
-  stats.samples_per_s = stats.elapsed_s > 0 ? static_cast<double>(stats.samples) / stats.elapsed_s : 0;
+  const Sums sums = add_workers(now, stats);
+  add_processors(sums, stats);
+  add_times(sums, stats);
   stats.num_workers = state.options.num_workers;
   stats.prefetch = prefetch_factor * state.options.num_workers;
   stats.prefetch_factor = prefetch_factor;

@@ -86,7 +86,13 @@ void Recorder::fill(LoaderStats& stats, const std::vector<ClaimantStats>& now,
   stats.skipped = skipped_;
   stats.replaced = replaced_;
   stats.faulty = faulty_;
+  const ClaimantStats total = fill_workers(stats, now, worker_pids, threads_per_worker);
+  fill_stages(stats, total);
+  fill_processors(stats, total.busy_ns, worker_pids);
+}
 
+ClaimantStats Recorder::fill_workers(LoaderStats& stats, const std::vector<ClaimantStats>& now,
+                                     const std::vector<std::int64_t>& worker_pids, int threads_per_worker) const {
   const std::uint64_t now_ns = monotonic_ns();
   ClaimantStats total;
   stats.workers.resize(worker_pids.size());
@@ -116,6 +122,10 @@ void Recorder::fill(LoaderStats& stats, const std::vector<ClaimantStats>& now,
       worker.in_hand_s = std::max(worker.in_hand_s, seconds(now_ns - delta.claimed_ns));
     if (id < restarts_of_.size()) worker.restarts = restarts_of_[id];
   }
+  return total;
+}
+
+void Recorder::fill_stages(LoaderStats& stats, const ClaimantStats& total) {
   const double rows = total.rows > 0 ? static_cast<double>(total.rows) : 1;
   stats.read_us = static_cast<double>(total.read_ns) * 1e-3 / rows;
   stats.decode_us = static_cast<double>(total.decode_ns) * 1e-3 / rows;
@@ -126,7 +136,6 @@ void Recorder::fill(LoaderStats& stats, const std::vector<ClaimantStats>& now,
   stats.bytes_read = total.bytes_read;
   const double worked = static_cast<double>(total.busy_ns) + static_cast<double>(total.wait_ns);
   stats.blocked_share = worked > 0 ? static_cast<double>(total.wait_ns) / worked : 0;
-  fill_processors(stats, total.busy_ns, worker_pids);
 }
 
 void Recorder::fill_processors(LoaderStats& stats, std::uint64_t busy_ns,

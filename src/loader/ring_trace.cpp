@@ -11,7 +11,8 @@ namespace infeed {
 RingTrace::RingTrace(std::shared_ptr<BatchMemory> memory, int threads_per_worker)
     : memory_(std::move(memory)),
       threads_per_worker_(threads_per_worker),
-      seen_(static_cast<std::size_t>(memory_->ring().config().max_claimants), 0) {}
+      seen_(static_cast<std::size_t>(memory_->ring().config().max_claimants), 0),
+      named_(seen_.size()) {}
 
 std::shared_ptr<RingTrace> RingTrace::make(std::shared_ptr<BatchMemory> memory, int threads_per_worker) {
   auto trace = std::make_shared<RingTrace>(std::move(memory), threads_per_worker);
@@ -31,6 +32,7 @@ void RingTrace::begin_turn() {
     returned_ns_ = 0;
     flight_.clear();
     taken_.clear();
+    named_.assign(named_.size(), {});
     if (on_) skip_old_runs();
   }
   if (!on_) return;
@@ -62,23 +64,24 @@ void RingTrace::end_turn() {
   const std::uint64_t now = monotonic_ns();
   const std::lock_guard lock(mutex_);
   if (!std::exchange(inside_, false)) return;
-  fetch();
   Tracer& tracer = Tracer::instance();
   TraceEvent next{.name = "next", .category = "consumer", .track = consumer_, .begin_ns = called_ns_, .end_ns = now};
   if (!taken_.empty()) {
     next.batch = static_cast<std::int64_t>(taken_.back().number);
     next.epoch = static_cast<std::int64_t>(taken_.back().epoch);
   }
-  tracer.add(next);
+  events_.push_back(next);
   for (const InFlight& batch : taken_) {
     for (const std::uint64_t flow : batch.flows)
-      tracer.add({.name = "batch",
-                  .category = "batch",
-                  .kind = TraceEvent::Kind::kFlowEnd,
-                  .track = consumer_,
-                  .begin_ns = now,
-                  .flow = flow});
+      events_.push_back({.name = "batch",
+                         .category = "batch",
+                         .kind = TraceEvent::Kind::kFlowEnd,
+                         .track = consumer_,
+                         .begin_ns = now,
+                         .flow = flow});
   }
+  tracer.add(events_);
+  events_.clear();
   taken_.clear();
   returned_ns_ = now;
 }
@@ -115,13 +118,18 @@ void RingTrace::fetch() {
     Tracer::instance().lost(memory_->ring().read_trace(static_cast<int>(claimant), seen_[claimant], runs_));
     for (const RunTrace& run : runs_) add_run(static_cast<int>(claimant), run);
   }
+  Tracer::instance().add(events_);
+  events_.clear();
 }
 
 void RingTrace::add_run(int claimant, const RunTrace& run) {
   Tracer& tracer = Tracer::instance();
   const TraceTrack track{.process = static_cast<pid_t>(memory_->ring().stats(claimant).pid),
                          .thread = static_cast<pid_t>(run.thread)};
-  if (track != consumer_) tracer.name_track(track, fmt::format("infeed:w{}", claimant / threads_per_worker_));
+  if (TraceTrack& named = named_[static_cast<std::size_t>(claimant)]; track != named) {
+    named = track;
+    if (track != consumer_) tracer.name_track(track, fmt::format("infeed:w{}", claimant / threads_per_worker_));
+  }
   TraceEvent event{.name = "run",
                    .category = "worker",
                    .track = track,
@@ -134,14 +142,14 @@ void RingTrace::add_run(int claimant, const RunTrace& run) {
     event.batch = static_cast<std::int64_t>(found->second.number);
     event.epoch = static_cast<std::int64_t>(found->second.epoch);
     found->second.flows.push_back(tracer.new_flow());
-    tracer.add({.name = "batch",
-                .category = "batch",
-                .kind = TraceEvent::Kind::kFlowBegin,
-                .track = track,
-                .begin_ns = run.end_ns,
-                .flow = found->second.flows.back()});
+    events_.push_back({.name = "batch",
+                       .category = "batch",
+                       .kind = TraceEvent::Kind::kFlowBegin,
+                       .track = track,
+                       .begin_ns = run.end_ns,
+                       .flow = found->second.flows.back()});
   }
-  tracer.add(event);
+  events_.push_back(event);
 }
 
 }  // namespace infeed

@@ -73,6 +73,8 @@ class RingTrace final : public TraceSource {
   std::vector<std::uint64_t> seen_;                     ///< of each claimant's records
   std::unordered_map<std::uint64_t, InFlight> flight_;  ///< by seq
   std::vector<InFlight> taken_;                         ///< in this turn
+  std::vector<TraceTrack> named_;                       ///< of each claimant, as the tracer was told
+  std::vector<TraceEvent> events_;                      ///< on their way to the tracer
   std::vector<RunTrace> runs_;                          ///< of fetch(), kept for its memory
   TraceTrack consumer_{};
   bool feeds_stager_ = false;  ///< the consumer is a Stager's thread

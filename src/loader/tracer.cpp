@@ -78,16 +78,15 @@ void Tracer::add_source(const std::weak_ptr<TraceSource>& source) {
   sources_.push_back(source);
 }
 
-void Tracer::add(const TraceEvent& event) noexcept {
+void Tracer::add(std::span<const TraceEvent> events) noexcept {
   const std::lock_guard lock(mutex_);
-  if (!running_.load(std::memory_order_relaxed) || events_.size() >= Trace::kMostEvents) {
-    ++dropped_;
-    return;
-  }
+  const std::size_t room = running_.load(std::memory_order_relaxed) ? Trace::kMostEvents - events_.size() : 0;
+  const std::size_t fit = std::min(room, events.size());
+  dropped_ += events.size() - fit;
   try {
-    events_.push_back(event);
+    events_.insert(events_.end(), events.begin(), events.begin() + static_cast<std::ptrdiff_t>(fit));
   } catch (const std::bad_alloc&) {
-    ++dropped_;
+    dropped_ += fit;
   }
 }
 

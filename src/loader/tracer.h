@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -61,7 +62,8 @@ class Tracer {
   void drain_sources();
   void add_source(const std::weak_ptr<TraceSource>& source);
 
-  void add(const TraceEvent& event) noexcept;
+  void add(std::span<const TraceEvent> events) noexcept;
+  void add(const TraceEvent& event) noexcept { add(std::span(&event, 1)); }
   void name_track(TraceTrack track, const std::string& name);
   void lost(std::uint64_t events) noexcept { lost_ += events; }
   /// A flow that no other has.

@@ -20,6 +20,17 @@ void drain_non_temporal_stores() noexcept {
 #endif
 }
 
+/// gettid() is a system call; a fork keeps what was thread-local.
+std::uint32_t thread_id(std::int64_t process) noexcept {
+  thread_local std::int64_t known_in = 0;
+  thread_local std::uint32_t id = 0;
+  if (known_in != process) {
+    known_in = process;
+    id = static_cast<std::uint32_t>(::gettid());
+  }
+  return id;
+}
+
 }  // namespace
 
 struct WorkerLoop::State {
@@ -96,7 +107,7 @@ void WorkerLoop::State::trace(const Claim& claim, RunTrace run, const StageTimes
   run.decode_ns = times.decode_ns;
   run.transform_ns = times.transform_ns;
   run.rows = static_cast<std::uint32_t>(claim.rows);
-  run.thread = static_cast<std::uint32_t>(::gettid());
+  run.thread = thread_id(pid);
   ring.trace_run(claimant, run);
 }
 
