@@ -1,9 +1,9 @@
 #pragma once
 /// What came to a process that is no child of the consumer's.
 
+#include "base/descriptor.h"
 #include "infeed/exchange/exchange.h"
 #include "memory/memfd.h"
-#include "base/descriptor.h"
 
 namespace infeed {
 

@@ -1,6 +1,6 @@
 // Batches that arrive on a GPU; on the host where there is none, or no driver, or no plugin. One program for both.
 //
-//   09_gpu [cuda:0]
+//   11_gpu [cuda:0]
 #include <infeed/infeed.h>
 
 #include <cstdio>
