@@ -96,6 +96,10 @@ TEST(AdamTest, DecaysTheWeightApartIfDecoupled) {
   expect_near(path_of<Adam>(adamw_options({.lr = 0.1, .weight_decay = 0.1}), 1), {0.89});
 }
 
+TEST(AdamTest, KeepsTheDefaultDecayOfAdamWWhereOnlyTheRateIsGiven) {
+  expect_near(path_of<Adam>(adamw_options({.lr = 0.1}), 1), {0.899});
+}
+
 TEST(AdamTest, KeepsItsStateByParameter) {
   Tensor p = parameter(1.0f);
   Adam adam({p});

@@ -8,17 +8,34 @@ namespace infeed::optim {
 /// PyTorch's meanings and defaults.
 struct INFEED_API AdamOptions {
   double lr = 1e-3;
-  double beta1 = 0.9;         ///< of the mean gradient
-  double beta2 = 0.999;       ///< of the mean squared gradient
-  double eps = 1e-8;          ///< added to the root of the latter
-  double weight_decay = 0.0;  ///< AdamW's default: 1e-2
-  bool amsgrad = false;       ///< divide by the largest mean square so far
-  bool decoupled = false;     ///< AdamW: shrink the parameter instead of adding to its gradient
+  double beta1 = 0.9;    ///< of the mean gradient
+  double beta2 = 0.999;  ///< of the mean squared gradient
+  double eps = 1e-8;     ///< added to the root of the latter
+  double weight_decay = 0.0;
+  bool amsgrad = false;    ///< divide by the largest mean square so far
+  bool decoupled = false;  ///< AdamW: shrink the parameter instead of adding to its gradient
   bool maximize = false;
 };
-[[nodiscard]] inline AdamOptions adamw_options(AdamOptions options = {.weight_decay = 1e-2}) {
-  options.decoupled = true;
-  return options;
+/// AdamW's: the same but for weight_decay, which is decoupled and not 0 by default.
+struct INFEED_API AdamWOptions {
+  double lr = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 1e-2;
+  bool amsgrad = false;
+  bool maximize = false;
+};
+/// What makes Adam an AdamW: `Adam(net.parameters(), adamw_options({.lr = 3e-4}))`.
+[[nodiscard]] inline AdamOptions adamw_options(const AdamWOptions& options = {}) {
+  return {.lr = options.lr,
+          .beta1 = options.beta1,
+          .beta2 = options.beta2,
+          .eps = options.eps,
+          .weight_decay = options.weight_decay,
+          .amsgrad = options.amsgrad,
+          .decoupled = true,
+          .maximize = options.maximize};
 }
 
 struct INFEED_API AdamState {
