@@ -344,6 +344,15 @@ TEST(GeneratorTest, ResumesFromItsState) {
   EXPECT_EQ(other.normal(), after);
 }
 
+TEST(GeneratorTest, GivesNoBytesOfPadding) {
+  const Tensor state = Generator(3).get_state();
+  const Tensor dirty = state.clone();
+  dirty.data<std::uint8_t>()[8 + 624 * 4 + 4] = 255;  // behind seed, words and position
+  Generator other;
+  other.set_state(dirty);
+  EXPECT_TRUE(all(eq(other.get_state(), state)).item<bool>());
+}
+
 TEST(GeneratorTest, RefusesBytesThatAreNoState) {
   Generator generator;
   EXPECT_THROW(generator.set_state(Tensor::zeros({3})), TypeError);

@@ -21,6 +21,10 @@ struct GeneratorBytes {
 };
 static_assert(std::is_trivially_copyable_v<GeneratorBytes>);
 
+// An engine is a seed, 624 words and a position; what pads it holds anything.
+constexpr std::size_t kEngineBytes = sizeof(std::uint64_t) + 624 * sizeof(std::uint32_t) + sizeof(int);
+static_assert(sizeof(TorchGenerator) - kEngineBytes < alignof(TorchGenerator));
+
 }  // namespace
 
 double Generator::normal() {
@@ -41,6 +45,7 @@ Tensor Generator::get_state() const {
   const GeneratorBytes state{engine_, next_normal_.value_or(0.0), next_normal_.has_value() ? 1u : 0u};
   Tensor bytes = Tensor::empty({static_cast<std::int64_t>(sizeof state)}, TensorOptions(DType::kUInt8, DeviceId{}));
   std::memcpy(bytes.data_ptr(), &state, sizeof state);
+  std::memset(bytes.data_ptr() + kEngineBytes, 0, sizeof(TorchGenerator) - kEngineBytes);
   return bytes;
 }
 
