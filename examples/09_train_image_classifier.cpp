@@ -41,6 +41,7 @@ Settings parse(int argc, char** argv) {
   app.add_option("--seed", s.seed, "Of weights, order and crops")->capture_default_str();
   app.add_option("--stop-after", s.stop_after, "Save and end after so many steps, wherever that is");
   app.add_flag("--resume", s.resume, "Go on from the checkpoint");
+  app.footer("Where other programs want the same cores, set OMP_WAIT_POLICY=passive before (docs/train.md, Threads).");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
