@@ -150,5 +150,38 @@ TEST(FusedTest, FindsWhatIsNotFinite) {
   EXPECT_FALSE(unscale(std::vector<Tensor>{fine, bad}, 0.5));
 }
 
+// Parameters with grads (3) and (4), of norm 5, and one without.
+std::vector<Tensor> with_grads() {
+  std::vector<Tensor> parameters{parameter(1.0f), parameter(1.0f), parameter(1.0f)};
+  parameters[0].set_grad(Tensor::from_values({3.0f}));
+  parameters[1].set_grad(Tensor::from_values({4.0f}));
+  return parameters;
+}
+
+TEST(ClipGradTest, ScalesAllGradientsTogetherToTheNorm) {
+  const auto parameters = with_grads();
+  EXPECT_FLOAT_EQ(nn::clip_grad_norm_(parameters, 1.0).item<float>(), 5.0f);
+  expect_near({parameters[0].grad().item(), parameters[1].grad().item()}, {0.6, 0.8});
+  EXPECT_FALSE(parameters[2].grad().defined());
+}
+
+TEST(ClipGradTest, LeavesSmallGradientsAlone) {
+  const auto parameters = with_grads();
+  EXPECT_EQ(nn::clip_grad_norm_(parameters, 6.0, std::numeric_limits<double>::infinity()).item(), 4.0);
+  EXPECT_EQ(parameters[0].grad().item(), 3.0);
+}
+
+TEST(ClipGradTest, RefusesANormThatIsNotFiniteIfAsked) {
+  auto parameters = with_grads();
+  parameters[0].set_grad(Tensor::from_values({std::numeric_limits<float>::infinity()}));
+  EXPECT_THROW(nn::clip_grad_norm_(parameters, 1.0, 2.0, true), RuntimeError);
+}
+
+TEST(ClipGradTest, CutsElementsToTheValue) {
+  const auto parameters = with_grads();
+  nn::clip_grad_value_(parameters, 3.5);
+  expect_near({parameters[0].grad().item(), parameters[1].grad().item()}, {3.0, 3.5});
+}
+
 }  // namespace
 }  // namespace infeed::optim

@@ -12,6 +12,7 @@
 #include "infeed/train/autograd/ops.h"
 #include "infeed/train/nn/activation.h"
 #include "infeed/train/nn/attention.h"
+#include "infeed/train/nn/clip_grad.h"
 #include "infeed/train/nn/container.h"
 #include "infeed/train/nn/conv.h"
 #include "infeed/train/nn/functional.h"
