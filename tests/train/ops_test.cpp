@@ -25,6 +25,12 @@ TEST(OpsTest, TakesScalarsOnEitherSide) {
   EXPECT_EQ(values_of(6.0 / kRow), (std::vector<double>{6, 3, 2}));
 }
 
+TEST(OpsTest, ClampsBetweenNumbers) {
+  EXPECT_EQ(values_of(clamp(kRow, 1.5, 2.5)), (std::vector<double>{1.5, 2, 2.5}));
+  EXPECT_EQ(values_of(clamp(kRow, std::nullopt, 2.0)), (std::vector<double>{1, 2, 2}));
+  EXPECT_EQ(clamp(Tensor::arange(3), 1, 2).dtype(), DType::kInt64);
+}
+
 TEST(OpsTest, KeepsChannelsLast) {
   const Tensor image = spread_values({2, 3, 4, 5}).contiguous(MemoryFormat::kChannelsLast);
   EXPECT_TRUE((image * image).is_contiguous(MemoryFormat::kChannelsLast));

@@ -36,7 +36,7 @@ Tensor clip_grad_norm_(std::span<const Tensor> parameters, double max_norm, doub
 void clip_grad_value_(std::span<const Tensor> parameters, double clip_value) {
   const NoGradGuard no_grad;
   std::vector<Tensor> grads = grads_of(parameters);
-  for (Tensor& grad : grads) grad.copy_(clamp(grad, Scalar(-clip_value), Scalar(clip_value)));
+  for (Tensor& grad : grads) grad.copy_(clamp(grad, -clip_value, clip_value));
 }
 
 }  // namespace infeed::nn

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string_view>
+#include <type_traits>
 
 #include "infeed/base/export.h"
 #include "infeed/train/tensor/tensor.h"
@@ -64,6 +65,11 @@ namespace infeed {
 [[nodiscard]] INFEED_API Tensor clamp(const Tensor& x, std::optional<Scalar> low, std::optional<Scalar> high);
 [[nodiscard]] INFEED_API Tensor clamp(const Tensor& x, const Tensor& low,
                                       const Tensor& high);  ///< either may be undefined
+template <class Low, class High>
+[[nodiscard]] Tensor clamp(const Tensor& x, Low low,
+                           High high) requires std::is_arithmetic_v<Low> && std::is_arithmetic_v<High> {
+  return clamp(x, std::optional<Scalar>(low), std::optional<Scalar>(high));
+}
 
 // Activations.
 [[nodiscard]] INFEED_API Tensor relu(const Tensor& x);  ///< g where y > 0
