@@ -13,6 +13,10 @@ namespace infeed::kernels {
 /// Elements below which a loop is not worth a second thread: a parallel region costs about 1 us.
 inline constexpr std::int64_t kGrain = 32768;
 
+/// Called before anything runs in parallel, oneDNN included: the child of a later fork computes on the thread that
+/// forked, where the runtime would wait for threads that the child does not have.
+void watch_forks();
+
 /// Calls `chunk(context, i)` for each i in [0, num_chunks), on several threads. The build picks parallel_omp.cpp,
 /// parallel_tbb.cpp or parallel_serial.cpp. `chunk` must not throw.
 void run_chunks(std::int64_t num_chunks, void (*chunk)(void* context, std::int64_t i), void* context);

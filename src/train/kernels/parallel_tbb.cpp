@@ -26,6 +26,8 @@ int num_threads() noexcept { return threads_wanted > 0 ? threads_wanted : tbb::t
 
 namespace kernels {
 
+void watch_forks() {}  // TBB's calling thread does the work that no other takes
+
 void run_chunks(std::int64_t num_chunks, void (*chunk)(void* context, std::int64_t i), void* context) {
   tbb::parallel_for(
       std::int64_t{0}, num_chunks, [=](std::int64_t i) { chunk(context, i); }, tbb::static_partitioner());

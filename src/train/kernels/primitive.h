@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "infeed/train/tensor/error.h"
 #include "train/kernels/dnnl_api.h"
+#include "train/kernels/parallel.h"
 
 namespace infeed::kernels {
 
@@ -101,8 +102,13 @@ class Cache {
  public:
   template <class Make>
   Entry& get(const Key& key, Make&& make) {
+    if (const int threads = num_threads(); threads != threads_) {  // primitives are made for a number of threads
+      entries_.clear();
+      threads_ = threads;
+    }
     if (const auto found = entries_.find(key); found != entries_.end()) return *found->second;
     if (entries_.size() >= kCapacity) entries_.clear();
+    watch_forks();
     try {
       return *entries_.emplace(key, std::make_unique<Entry>(make())).first->second;
     } catch (const dnnl::error& error) {
@@ -112,6 +118,7 @@ class Cache {
 
  private:
   static constexpr std::size_t kCapacity = 1024;
+  int threads_ = 0;
   std::unordered_map<Key, std::unique_ptr<Entry>, Key::Hash> entries_;
 };
 
