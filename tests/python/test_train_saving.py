@@ -242,3 +242,12 @@ def test_a_missing_checkpoint_is_named(tmp_path):
 def test_numpy_arrays_of_a_loader_state_are_kept():
     x, _ = both(np.arange(3.0))
     assert through({"state": {"x": x, "n": 3}})["state"]["x"].tolist() == [0.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("tree", ["[[[", '{"x": 5}'])
+def test_a_damaged_tree_is_refused(tree):
+    file = io.BytesIO()
+    safetensors.write(file, {}, {"infeed.tree": tree})
+    file.seek(0)
+    with pytest.raises(safetensors.SafetensorError, match="damaged"):
+        load(file)

@@ -54,6 +54,8 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, const 
   if (!options.dtype) options.dtype = real ? default_dtype() : DType::kInt64;
   const double by = step.to_double();
   require(by != 0.0, "step must be nonzero");
+  require(std::isfinite(start.to_double()) && std::isfinite(end.to_double()), "unsupported range: {} -> {}",
+          start.to_double(), end.to_double());
   require((by > 0.0) == (end.to_double() >= start.to_double()) || start.to_double() == end.to_double(),
           "upper bound and lower bound inconsistent with step sign");
   const auto count = static_cast<std::int64_t>(std::ceil((end.to_double() - start.to_double()) / by));

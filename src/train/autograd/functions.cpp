@@ -144,6 +144,12 @@ Tensor clamped(const Tensor& x, const Tensor& low, const Tensor& high) {
   return y.is_same(x) ? x.clone() : y;
 }
 
+// False for NaN.
+Tensor within(const Tensor& x, const Tensor& low, const Tensor& high) {
+  if (!low.defined()) return le(x, high);
+  return high.defined() ? logical_and(ge(x, low), le(x, high)) : ge(x, low);
+}
+
 }  // namespace
 
 Tensor clamp(const Tensor& x, std::optional<Scalar> low, std::optional<Scalar> high) {
@@ -163,8 +169,7 @@ Tensor clamp(const Tensor& x, const Tensor& low, const Tensor& high) {
                   const Tensor in = p.saved(0);
                   const Tensor below = p.saved(1).defined() ? lt(in, p.saved(1)) : Tensor();
                   const Tensor above = p.saved(2).defined() ? gt(in, p.saved(2)) : Tensor();
-                  const Tensor outside = !below.defined() ? above : !above.defined() ? below : logical_or(below, above);
-                  if (p.needs(0)) p.give(0, where(outside, 0.0, p.g()));
+                  if (p.needs(0)) p.give(0, where(within(in, p.saved(1), p.saved(2)), p.g(), 0.0));
                   if (p.needs(1)) p.give(1, where(below, p.g(), 0.0));
                   if (p.needs(2)) p.give(2, where(above, p.g(), 0.0));
                 });

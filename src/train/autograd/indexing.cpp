@@ -184,7 +184,13 @@ Tensor masked_select(const Tensor& x, const Tensor& mask) {
 
 Tensor one_hot(const Tensor& classes, std::int64_t num_classes) {
   require(classes.dtype() == DType::kInt64, "one_hot is only applicable to index tensor of type LongTensor.");
-  if (num_classes < 0) num_classes = max(classes).item<std::int64_t>() + 1;
+  if (classes.numel() != 0 && !classes.is_meta()) {
+    const auto last = max(classes).item<std::int64_t>();
+    require(min(classes).item<std::int64_t>() >= 0, "Class values must be non-negative.");
+    require(num_classes < 0 || last < num_classes, "Class values must be smaller than num_classes.");
+    if (num_classes < 0) num_classes = last + 1;
+  }
+  require(num_classes > 0, "Can not infer total number of classes from empty tensor.");
   const Tensor all = arange(0, num_classes, 1, TensorOptions(DType::kInt64, classes.device()));
   return eq(classes.unsqueeze(-1), all).to(DType::kInt64);
 }

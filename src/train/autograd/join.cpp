@@ -145,6 +145,7 @@ std::vector<Tensor> split(const Tensor& x, std::int64_t split_size, int dim) {
   require(x.ndim() > 0, "split expects at least a 1-dimensional tensor");
   const int along = wrap_dim(dim, x.ndim());
   const std::int64_t size = x.size(along);
+  require(split_size >= 0, "split expects split_size be non-negative, but got split_size={}", split_size);
   require(split_size > 0 || (split_size == 0 && size == 0),
           "split_size can only be 0 if dimension size is 0, but got dimension size of {}", size);
   std::vector<std::int64_t> sizes;
@@ -197,6 +198,7 @@ Tensor repeat(const Tensor& x, const Shape& repeats) {
 Tensor flip(const Tensor& x, const Dims& dims) {
   Tensor y = x.detach();
   for (const std::int64_t dim : dims) {
+    if (wrap_dim(static_cast<int>(dim), x.ndim()) == 0 && x.ndim() == 0) continue;
     const std::int64_t n = y.size(static_cast<int>(dim));
     y = index_select(y, static_cast<int>(dim), arange(n - 1, -1, -1, TensorOptions(DType::kInt64, x.device())));
   }

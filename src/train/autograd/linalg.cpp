@@ -39,7 +39,7 @@ Tensor flat_batch(const Tensor& x, const Shape& batch) {
   Shape shape = batch;
   shape.push_back(x.size(-2));
   shape.push_back(x.size(-1));
-  return x.expand(shape).reshape({-1, x.size(-2), x.size(-1)});
+  return x.expand(shape).reshape({batch.numel(), x.size(-2), x.size(-1)});
 }
 
 }  // namespace
@@ -140,8 +140,10 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   if (b.ndim() == 1) return matmul(a, b.unsqueeze(1)).squeeze(-1);
   if (b.ndim() == 2) {  // rows of all batches in one product
     Shape shape = a.shape();
+    shape[a.ndim() - 1] = 1;
+    const std::int64_t rows = shape.numel();
     shape[a.ndim() - 1] = b.size(1);
-    return mm(a.reshape({a.size(-1) == 0 ? a.numel() : a.numel() / a.size(-1), a.size(-1)}), b).view(shape);
+    return mm(a.reshape({rows, a.size(-1)}), b).view(shape);
   }
   const auto leading = [](const Tensor& x) {
     return Shape(x.shape().span().first(static_cast<std::size_t>(x.ndim() - 2)));

@@ -110,6 +110,15 @@ Tensor mean(const Tensor& x, const Dims& dims, bool keepdim, std::optional<DType
 
 namespace {
 
+// Of every element along `dim`, the product of those before it times those behind it: differentiable at zeros.
+Tensor product_of_others(const Tensor& x, int dim) {
+  const std::int64_t n = x.size(dim);
+  const Tensor one = ones_like(x.narrow(dim, 0, 1));
+  const Tensor before = cumprod(cat({one, x.narrow(dim, 0, n - 1)}, dim), dim);
+  const Tensor behind = cumprod(cat({one, flip(x.narrow(dim, 1, n - 1), {dim})}, dim), dim);
+  return before * flip(behind, {dim});
+}
+
 // The product of all others: y / x, the product of the rest for a single zero, 0 beside another zero.
 Tensor product(std::string_view name, const Tensor& given, const Dims& dims, bool keepdim) {
   const Tensor x = amp::is_active() ? amp::converted(given, DType::kFloat32) : given;
@@ -118,6 +127,11 @@ Tensor product(std::string_view name, const Tensor& given, const Dims& dims, boo
     const Tensor in = p.saved(0);
     const Tensor zero = eq(in, 0.0);
     const Tensor zeros = sum(zero, dims, true);
+    if (grad_enabled() && max(zeros).item<std::int64_t>() > 0) {
+      const bool line = dims.ndim() == 1;
+      const Tensor others = product_of_others(line ? in : in.flatten(), line ? static_cast<int>(dims[0]) : 0);
+      return with_ones(p.g(), in.shape(), dims) * others.reshape(in.shape());
+    }
     const Tensor safe = where(zero, 1.0, in);
     const Tensor rest = product("ProdBackward1", safe, dims, true);
     const Tensor others = where(zero, where(eq(zeros, 1), rest, 0.0), where(eq(zeros, 0), rest / safe, 0.0));

@@ -11,6 +11,7 @@
 #include "infeed/train/tensor/tensor.h"
 #include "train/kernels/convert.h"
 #include "train/kernels/parallel.h"
+#include "train/tensor/check.h"
 #include "train/tensor/impl.h"
 
 namespace infeed::kernels {
@@ -26,6 +27,17 @@ struct Piece {
 /// Tensors of one shape: parameter, gradient, then what the optimizer keeps. Those may be undefined.
 template <std::size_t N>
 using Row = std::array<Tensor, N>;
+
+/// Throws RuntimeError unless what the optimizer keeps (from a file, say) has the parameter's shape.
+template <std::size_t N>
+void check_row(const Row<N>& row) {
+  for (const Tensor& x : row) {
+    if (x.defined())
+      require(x.shape() == row[0].shape(),
+              "the optimizer's state or gradient has shape {}, its parameter {}: it belongs to another model",
+              x.shape(), row[0].shape());
+  }
+}
 
 /// x itself where its elements lie as `like`'s, else a copy that does.
 [[nodiscard]] inline Tensor laid_out_as(const Tensor& like, const Tensor& x) {
@@ -50,6 +62,7 @@ void fused(std::span<const Row<N>> rows, Body body) {
   std::vector<Row<N>> flat;
   std::vector<Task> tasks;
   for (const Row<N>& row : rows) {
+    check_row(row);
     Row<N>& dense = flat.emplace_back();
     for (std::size_t k = 0; k < N; ++k) dense[k] = laid_out_as(row[0], row[k]);
     const std::int64_t numel = row[0].numel();

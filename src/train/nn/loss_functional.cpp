@@ -135,6 +135,12 @@ void check_classes(const Tensor& x, const Tensor& t) {
   require(t.shape() == expected, "Expected target size {}, got {}", expected, t.shape());
 }
 
+void check_weight(const Tensor& weight, std::int64_t classes) {
+  require(!weight.defined() || (weight.ndim() == 1 && weight.size(0) == classes),
+          "weight tensor should be defined either for all {} classes or no classes but got weight tensor of shape: {}",
+          classes, weight.defined() ? weight.shape() : Shape());
+}
+
 void check_range(const Tensor& t, std::int64_t classes, std::int64_t ignore_index) {
   if (t.is_meta() || t.numel() == 0) return;
   const Tensor plain = t.detach().to(DType::kInt64).contiguous();
@@ -230,6 +236,7 @@ Tensor nll_loss(const Tensor& x, const Tensor& t, const CrossEntropySpec& spec) 
   if (amp::is_active()) return amp::lifted(nll_loss, x, t, with_wide_weight(spec));
   check_classes(x, t);
   const int dim = class_dim(x);
+  check_weight(spec.weight, x.size(dim));
   check_range(t, x.size(dim), spec.ignore_index);
   const auto forward = [spec, dim, t](const std::vector<Tensor>& in) {
     return negative_log_likelihood(in[0], targets_of(in[0], t, spec, dim), spec.reduction, dim);
@@ -246,6 +253,7 @@ Tensor cross_entropy(const Tensor& x, const Tensor& t, const CrossEntropySpec& s
   if (amp::is_active()) return amp::lifted(cross_entropy, x, t, with_wide_weight(spec));
   require(spec.label_smoothing >= 0.0 && spec.label_smoothing <= 1.0,
           "label_smoothing must be between 0.0 and 1.0. Got: {}", spec.label_smoothing);
+  check_weight(spec.weight, x.ndim() == 0 ? 0 : x.size(class_dim(x)));
   if (x.shape() == t.shape() && is_floating_point(t.dtype())) return by_probabilities(x, t, spec);
   check_classes(x, t);
   check_range(t, x.size(class_dim(x)), spec.ignore_index);

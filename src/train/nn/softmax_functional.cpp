@@ -10,6 +10,7 @@
 #include "train/kernels/random.h"
 #include "train/kernels/softmax.h"
 #include "train/tensor/check.h"
+#include "train/tensor/geometry.h"
 #include "train/tensor/impl.h"
 
 namespace infeed::nn {
@@ -123,6 +124,14 @@ Tensor attention_in_operations(const Tensor& q, const Tensor& k, const Tensor& v
   return matmul(dropout(softmax(scores, -1), spec.dropout, spec.dropout > 0.0), v);
 }
 
+void check_mask(const Tensor& q, const Tensor& k, const Tensor& mask) {
+  require(mask.dtype() == DType::kBool || mask.dtype() == DType::kFloat32 || mask.dtype() == q.dtype(),
+          "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {} and  "
+          "query.dtype: {} instead.",
+          mask.dtype(), q.dtype());
+  (void)broadcast_shape({q.size(-2), k.size(-2)}, mask.ndim() < 2 ? mask.shape() : Shape{mask.size(-2), mask.size(-1)});
+}
+
 // [N, H, L, E] of float32, or of a half type: what the kernel takes. The mask as one to add.
 bool fits_kernel(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, const AttentionSpec& spec) {
   const auto heads = [&](const Tensor& t) {
@@ -131,7 +140,9 @@ bool fits_kernel(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor
   };
   const bool dtype = is_floating_point(q.dtype()) && q.dtype() != DType::kFloat64;
   return dtype && spec.dropout == 0.0 && heads(q) && heads(k) && heads(v) && q.size(3) == k.size(3) &&
-         k.size(2) == v.size(2) && !(mask.defined() && (mask.requires_grad() || mask.ndim() > 4));
+         k.size(2) == v.size(2) &&
+         !(mask.defined() &&
+           (mask.requires_grad() || !is_expandable_to(mask.shape(), {q.size(0), q.size(1), q.size(2), k.size(2)})));
 }
 
 Tensor fused_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, const AttentionSpec& spec,
@@ -169,9 +180,12 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
   require(q.ndim() >= 2 && k.ndim() >= 2 && v.ndim() >= 2,
           "scaled_dot_product_attention: expected tensors of at least 2 dimensions, got {}, {} and {}", q.ndim(),
           k.ndim(), v.ndim());
-  if (q.dtype() == DType::kFloat16)  // rounded once
-    return scaled_dot_product_attention(q.to(DType::kFloat32), k.to(DType::kFloat32), v.to(DType::kFloat32), mask, spec)
-        .to(DType::kFloat16);
+  if (mask.defined()) check_mask(q, k, mask);
+  if (q.dtype() == DType::kFloat16) {  // rounded once
+    const auto wide = [](const Tensor& x) { return x.to(DType::kFloat32); };
+    const Tensor added = mask.defined() ? wide(mask_to_add(mask, q)) : mask;
+    return scaled_dot_product_attention(wide(q), wide(k), wide(v), added, spec).to(DType::kFloat16);
+  }
   const double scale = spec.scale.value_or(1.0 / std::sqrt(static_cast<double>(q.size(-1))));
   if (q.ndim() == 3 && k.ndim() == 3 && v.ndim() == 3 && (!mask.defined() || mask.ndim() <= 3)) {
     const Tensor of_heads = mask.defined() && mask.ndim() == 3 ? mask.unsqueeze(1) : mask;

@@ -29,7 +29,9 @@ std::shared_ptr<Storage> storage_for(std::size_t bytes, DeviceId device) {
 }
 
 Tensor make_dense(const Shape& shape, const Strides& strides, DType dtype, DeviceId device) {
-  const std::size_t bytes = static_cast<std::size_t>(shape.numel()) * itemsize(dtype);
+  std::size_t bytes = 0;
+  require(!__builtin_mul_overflow(static_cast<std::size_t>(shape.numel()), itemsize(dtype), &bytes),
+          "Storage size calculation overflowed with sizes={}", shape);
   return make_view(storage_for(bytes, device), 0, shape, strides, dtype);
 }
 

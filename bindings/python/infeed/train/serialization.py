@@ -194,7 +194,7 @@ def unpack(contents: safetensors.Contents, map_location: MapLocation = None, wei
             state = json.loads(metadata[STATE])
             return {"tensors": moved, "state": state} if moved else state
         return OrderedDict(moved)
-    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (KeyError, TypeError, AttributeError, RecursionError, json.JSONDecodeError) as error:
         raise safetensors.SafetensorError(f"the tree of the file is damaged: {type(error).__name__}: {error}") from None
 
 

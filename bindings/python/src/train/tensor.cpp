@@ -161,6 +161,15 @@ nb::object nested(const T* values, const Shape& shape, int dim) {
   return list;
 }
 
+// Python's own rules: ValueError for NaN, OverflowError for infinity, any size for the rest.
+nb::int_ whole(const Tensor& x) {
+  const Scalar value = item(x);
+  if (!value.is_float()) return nb::int_(value.to_int());
+  auto number = nb::steal<nb::int_>(PyLong_FromDouble(value.to_double()));
+  if (!number.is_valid()) nb::raise_python_error();
+  return number;
+}
+
 nb::object tolist(const Tensor& x) {
   const NoGradGuard no_grad;
   const Tensor host = x.to(TensorOptions(DeviceId{}));
@@ -180,7 +189,7 @@ void bind_values(nb::class_<TensorObject>& cls) {
       .def("tolist", tolist, nb::sig("def tolist(self) -> typing.Any"))
       .def("__bool__", truth)
       .def("__float__", [](const Tensor& x) { return item(x).to_double(); })
-      .def("__int__", [](const Tensor& x) { return item(x).to_int(); })
+      .def("__int__", whole)
       .def("__index__", as_index)
       .def("__len__",
            [](const Tensor& x) {

@@ -31,6 +31,10 @@ class _Recurrent(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
+        if hidden_size <= 0:
+            raise ValueError("hidden_size must be greater than zero")
+        if num_layers <= 0:
+            raise ValueError("num_layers must be greater than zero")
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, dropout, bidirectional
         self._suffixes = [
@@ -85,7 +89,30 @@ class _Recurrent(Module):
                 x = F.dropout(x, self.dropout, self.training and self.dropout > 0.0)
         return x, tuple(_train.stack(list(parts)) for parts in zip(*last))
 
+    def _check(self, input: Tensor, states: tuple[Tensor, ...] | None) -> None:
+        name, batched = type(self).__name__, input.ndim == 3
+        if input.ndim not in (2, 3):
+            raise ValueError(f"{name}: Expected input to be 2D or 3D, got {input.ndim}D instead")
+        if input.shape[-1] != self.input_size:
+            raise RuntimeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.shape[-1]}"
+            )
+        if input.shape[1 if batched and self.batch_first else 0] == 0:
+            raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
+        batch = [input.shape[0 if self.batch_first else 1]] if batched else []
+        expected = (len(self._suffixes), *batch, self.hidden_size)
+        for at, state in enumerate(states or ()):
+            if state.ndim != input.ndim:
+                raise RuntimeError(
+                    f"For {'' if batched else 'un'}batched {input.ndim}-D input, hx should also be {input.ndim}-D "
+                    f"but got {state.ndim}-D tensor"
+                )
+            if tuple(state.shape) != expected:
+                which = f"hidden[{at}]" if isinstance(self, LSTM) else "hidden"
+                raise RuntimeError(f"Expected {which} size {expected}, got {list(state.shape)}")
+
     def _forward(self, input: Tensor, states: tuple[Tensor, ...] | None) -> tuple[Tensor, tuple[Tensor, ...]]:
+        self._check(input, states)
         batched = input.ndim == 3
         x = input if batched else input.unsqueeze(0 if self.batch_first else 1)
         x = x.transpose(0, 1) if self.batch_first else x
