@@ -31,7 +31,7 @@ Tracer& Tracer::instance() {
   if (tracer != nullptr && tracer->home_ == process_generation()) return *tracer;
   // The first, or a child of a fork: locks and events of the parent's are no use to it, and its trace is not the child's.
   if (tracer != nullptr) running_ = false;
-  auto* const made = new Tracer(process_generation());  // intentional: loaders may outlive every static object
+  auto* const made = new Tracer(process_generation(), tracer);  // intentional: loaders may outlive every static object
   if (current.compare_exchange_strong(tracer, made, std::memory_order_acq_rel)) return *made;
   delete made;
   return *tracer;

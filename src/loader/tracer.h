@@ -47,7 +47,8 @@ class TraceSource {
 /// Threads: any.
 class Tracer {
  public:
-  explicit Tracer(std::uint64_t home) : home_(home) {}
+  /// `inherited` is the one of the process that this one was forked from.
+  Tracer(std::uint64_t home, const Tracer* inherited) : home_(home), inherited_(inherited) {}
   /// The one of this process; never destroyed. A forked child gets its own, where nothing runs.
   [[nodiscard]] static Tracer& instance();
   /// The question of the hot path.
@@ -76,8 +77,9 @@ class Tracer {
  private:
   static inline std::atomic<bool> running_{false};
 
-  const std::uint64_t home_;  ///< process_generation() of the maker
-  mutable std::mutex mutex_;  ///< all below but the atomics
+  const std::uint64_t home_;                        ///< process_generation() of the maker
+  [[maybe_unused]] const Tracer* const inherited_;  ///< never asked: so that no checker of leaks misses it
+  mutable std::mutex mutex_;                        ///< all below but the atomics
   std::uint64_t begin_ns_ = 0;
   std::vector<TraceEvent> events_;
   std::map<TraceTrack, std::string> tracks_;

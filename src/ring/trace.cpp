@@ -34,7 +34,8 @@ std::uint64_t Ring::read_trace(int claimant, std::uint64_t& seen, std::vector<Ru
   for (std::uint64_t number = begin; number < end; ++number) {
     std::uint64_t words[8];
     const TraceRecord& record = bytes_.trace(claimant, number);
-    for (std::size_t i = 0; i < std::size(words); ++i) words[i] = record.words[i].load(std::memory_order_relaxed);
+    for (std::size_t i = 0; i < std::size(words); ++i)
+      words[i] = record.words[i].load(std::memory_order_acquire);  // before [again]
     runs.push_back({.begin_ns = words[0],
                     .end_ns = words[1],
                     .seq = words[2],
@@ -46,8 +47,7 @@ std::uint64_t Ring::read_trace(int claimant, std::uint64_t& seen, std::vector<Ru
                     .thread = static_cast<std::uint32_t>(words[7])});
   }
   // What was written meanwhile lies over the oldest of them; the record being written counts as well.
-  std::atomic_thread_fence(std::memory_order_acquire);
-  const std::uint64_t now = written.load(std::memory_order_relaxed);
+  const std::uint64_t now = written.load(std::memory_order_relaxed);  // [again]
   const std::uint64_t whole = now + 1 > kTraceRecords ? now + 1 - kTraceRecords : 0;
   const std::uint64_t torn = now == end ? 0 : std::min(std::max(whole, begin) - begin, end - begin);
   runs.erase(runs.begin() + static_cast<std::ptrdiff_t>(before),
