@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "exchange/line.h"
+#include "loader/cpu_times.h"
 #include "loader/ring_trace.h"
 #include "loader/turn_clock.h"
 
@@ -53,7 +54,7 @@ struct Exchange::State {
   TurnClock turns;
   std::uint64_t batches = 0, samples = 0;  ///< of turns that ended with one
   pid_t trainer = 0;                       ///< the first thread that began a turn
-  std::uint64_t trainer_queued_ns = 0;     ///< as it was then
+  CpuTimes trainer_base;                   ///< as they were then
 };
 
 }  // namespace infeed

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "exchange/state.h"
 #include "infeed/exchange/exchange.h"
-#include "loader/cpu_times.h"
 #include "memory/fork_watch.h"
 #include "memory/limits.h"
 
@@ -13,11 +12,6 @@
 
 namespace infeed {
 namespace {
-
-double seconds_in_hand(std::uint64_t claimed_ns) {
-  const std::uint64_t now = monotonic_ns();
-  return claimed_ns == 0 || claimed_ns > now ? 0 : static_cast<double>(now - claimed_ns) * 1e-9;
-}
 
 double seconds(std::uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
 double share(std::uint64_t part, std::uint64_t whole) {
@@ -36,14 +30,13 @@ Sums add_workers(const ExchangeStats& now, LoaderStats& stats) {
   if (stats.batches > 0)
     sums.rows = std::max(1.0, static_cast<double>(stats.samples) / static_cast<double>(stats.batches));
   for (const ExchangeStats::Worker& worker : now.workers) {
-    const char process = process_state(worker.pid);
     stats.workers.push_back({.id = static_cast<int>(stats.workers.size()),
                              .pid = worker.pid,
                              .samples = static_cast<std::uint64_t>(static_cast<double>(worker.tasks) * sums.rows),
                              .busy_s = seconds(worker.busy_ns),
                              .wait_s = seconds(worker.wait_ns),
                              .in_hand_s = worker.in_hand_s,
-                             .stopped = process == 'T' || process == 't'});
+                             .stopped = is_stopped(worker.pid)});
     sums.pids.push_back(worker.pid);
     sums.tasks += worker.tasks;
     sums.busy_ns += worker.busy_ns;
@@ -51,13 +44,6 @@ Sums add_workers(const ExchangeStats& now, LoaderStats& stats) {
     sums.collate_ns += worker.collate_ns;
   }
   return sums;
-}
-
-void add_processors(const Sums& sums, LoaderStats& stats) {
-  const CpuTimes cpu = WorkerCpu().read(sums.pids);
-  if (!cpu.known || sums.busy_ns == 0) return;
-  stats.on_cpu_share = share(cpu.run_ns, sums.busy_ns);
-  stats.cpu_queue_share = share(cpu.wait_ns, sums.busy_ns);
 }
 
 void add_times(const Sums& sums, LoaderStats& stats) {
@@ -74,7 +60,7 @@ void Exchange::turn_began() noexcept {
   const std::lock_guard lock(state_->mutex);
   if (state_->trainer == 0) {
     state_->trainer = ::gettid();
-    state_->trainer_queued_ns = cpu_times_of_thread(state_->trainer).wait_ns;
+    state_->trainer_base = cpu_times_of_thread(state_->trainer);
   }
   state_->turns.called();
   if (state_->trace) state_->trace->called();
@@ -116,7 +102,7 @@ ExchangeStats Exchange::stats() const {
                              .busy_ns = now.busy_ns,
                              .wait_ns = now.wait_ns,
                              .collate_ns = now.collate_ns,
-                             .in_hand_s = seconds_in_hand(now.claimed_ns)});
+                             .in_hand_s = seconds_in_hand(now.claimed_ns, monotonic_ns())});
   }
   return stats;
 }
@@ -125,24 +111,22 @@ void Exchange::State::fill_turns(LoaderStats& stats) const {
   turns.fill(stats);
   stats.batches = batches;
   stats.samples = samples;
-  if (stats.elapsed_s <= 0) return;
-  stats.samples_per_s = static_cast<double>(samples) / stats.elapsed_s;
-  const CpuTimes now = cpu_times_of_thread(trainer);
-  if (now.known)
-    stats.trainer_cpu_queue_share =
-        std::min(1.0, seconds(now.wait_ns - std::min(now.wait_ns, trainer_queued_ns)) / stats.elapsed_s);
+  if (stats.elapsed_s > 0) stats.samples_per_s = static_cast<double>(samples) / stats.elapsed_s;
 }
 
 LoaderStats Exchange::loader_stats(int prefetch_factor) const {
   const ExchangeStats now = stats();
   State& state = ours();
   LoaderStats stats;
+  CpuTimes trainer, trainer_base;
   {
     const std::lock_guard lock(state.mutex);
     state.fill_turns(stats);
+    trainer = cpu_times_of_thread(state.trainer);
+    trainer_base = state.trainer_base;
   }
   const Sums sums = add_workers(now, stats);
-  add_processors(sums, stats);
+  fill_cpu_shares(stats, WorkerCpu().read(sums.pids), sums.busy_ns, trainer, trainer_base);
   add_times(sums, stats);
   stats.num_workers = state.options.num_workers;
   stats.prefetch = prefetch_factor * state.options.num_workers;

@@ -68,11 +68,27 @@ CpuTimes WorkerCpu::read(const std::vector<std::int64_t>& pids) const {
   return sum;
 }
 
-char process_state(std::int64_t pid) {
+void fill_cpu_shares(LoaderStats& stats, const CpuTimes& workers, std::uint64_t busy_ns, const CpuTimes& trainer,
+                     const CpuTimes& trainer_base) {
+  if (workers.known && busy_ns > 0) {
+    stats.on_cpu_share = std::min(1.0, static_cast<double>(workers.run_ns) / static_cast<double>(busy_ns));
+    stats.cpu_queue_share = std::min(1.0, static_cast<double>(workers.wait_ns) / static_cast<double>(busy_ns));
+  }
+  if (!trainer.known || stats.elapsed_s <= 0) return;
+  const double queued_s = static_cast<double>(less(trainer.wait_ns, trainer_base.wait_ns)) * 1e-9;
+  stats.trainer_cpu_queue_share = std::min(1.0, queued_s / stats.elapsed_s);
+}
+
+double seconds_in_hand(std::uint64_t claimed_ns, std::uint64_t now_ns) noexcept {
+  return claimed_ns == 0 || claimed_ns > now_ns ? 0 : static_cast<double>(now_ns - claimed_ns) * 1e-9;
+}
+
+bool is_stopped(std::int64_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   const std::size_t end = text.rfind(')');  // of the name, which may hold anything
-  return end != std::string::npos && end + 2 < text.size() ? text[end + 2] : '\0';
+  const char state = end != std::string::npos && end + 2 < text.size() ? text[end + 2] : '\0';
+  return state == 'T' || state == 't';
 }
 
 }  // namespace infeed

@@ -7,6 +7,8 @@
 #include <map>
 #include <vector>
 
+#include "infeed/loader/stats.h"
+
 namespace infeed {
 
 struct CpuTimes {
@@ -29,7 +31,15 @@ class WorkerCpu {
   std::map<pid_t, CpuTimes> base_;  ///< by thread
 };
 
-/// The letter of /proc/PID/stat: R, S, D, T (stopped), t (traced), Z; 0 where there is none.
-[[nodiscard]] char process_state(std::int64_t pid);
+/// Fills the shares of `stats` that tell of processors, where they are known: of the workers' `busy_ns`, and of elapsed_s
+/// how long the trainer queued for one. `trainer_base`: the trainer's times as they were at first.
+void fill_cpu_shares(LoaderStats& stats, const CpuTimes& workers, std::uint64_t busy_ns, const CpuTimes& trainer,
+                     const CpuTimes& trainer_base);
+
+/// Whether a signal or a debugger has stopped the process.
+[[nodiscard]] bool is_stopped(std::int64_t pid);
+
+/// How long a worker has had what it claimed at `claimed_ns` (0: nothing), by monotonic_ns().
+[[nodiscard]] double seconds_in_hand(std::uint64_t claimed_ns, std::uint64_t now_ns) noexcept;
 
 }  // namespace infeed

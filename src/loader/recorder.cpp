@@ -88,7 +88,7 @@ void Recorder::fill(LoaderStats& stats, const std::vector<ClaimantStats>& now,
   stats.faulty = faulty_;
   const ClaimantStats total = fill_workers(stats, now, worker_pids, threads_per_worker);
   fill_stages(stats, total);
-  fill_processors(stats, total.busy_ns, worker_pids);
+  fill_cpu_shares(stats, workers_cpu_.read(worker_pids), total.busy_ns, cpu_times_of_thread(trainer_), trainer_base_);
 }
 
 ClaimantStats Recorder::fill_workers(LoaderStats& stats, const std::vector<ClaimantStats>& now,
@@ -99,8 +99,7 @@ ClaimantStats Recorder::fill_workers(LoaderStats& stats, const std::vector<Claim
   for (std::size_t i = 0; i < stats.workers.size(); ++i) {
     stats.workers[i].id = static_cast<int>(i);
     stats.workers[i].pid = worker_pids[i];
-    const char state = worker_pids[i] == getpid() ? 'R' : process_state(worker_pids[i]);
-    stats.workers[i].stopped = state == 'T' || state == 't';
+    stats.workers[i].stopped = worker_pids[i] != getpid() && is_stopped(worker_pids[i]);
   }
   for (std::size_t claimant = 0; claimant < now.size(); ++claimant) {
     const ClaimantStats delta = since(now[claimant], claimant < base_.size() ? base_[claimant] : ClaimantStats{});
@@ -118,8 +117,7 @@ ClaimantStats Recorder::fill_workers(LoaderStats& stats, const std::vector<Claim
     worker.samples += delta.rows;
     worker.busy_s += seconds(delta.busy_ns);
     worker.wait_s += seconds(delta.wait_ns);
-    if (delta.claimed_ns != 0 && delta.claimed_ns < now_ns)
-      worker.in_hand_s = std::max(worker.in_hand_s, seconds(now_ns - delta.claimed_ns));
+    worker.in_hand_s = std::max(worker.in_hand_s, seconds_in_hand(delta.claimed_ns, now_ns));
     if (id < restarts_of_.size()) worker.restarts = restarts_of_[id];
   }
   return total;
@@ -136,19 +134,6 @@ void Recorder::fill_stages(LoaderStats& stats, const ClaimantStats& total) {
   stats.bytes_read = total.bytes_read;
   const double worked = static_cast<double>(total.busy_ns) + static_cast<double>(total.wait_ns);
   stats.blocked_share = worked > 0 ? static_cast<double>(total.wait_ns) / worked : 0;
-}
-
-void Recorder::fill_processors(LoaderStats& stats, std::uint64_t busy_ns,
-                               const std::vector<std::int64_t>& worker_pids) const {
-  const CpuTimes workers = workers_cpu_.read(worker_pids);
-  if (workers.known && busy_ns > 0) {
-    stats.on_cpu_share = std::min(1.0, static_cast<double>(workers.run_ns) / static_cast<double>(busy_ns));
-    stats.cpu_queue_share = std::min(1.0, static_cast<double>(workers.wait_ns) / static_cast<double>(busy_ns));
-  }
-  const CpuTimes trainer = cpu_times_of_thread(trainer_);
-  if (trainer.known && stats.elapsed_s > 0)
-    stats.trainer_cpu_queue_share =
-        std::min(1.0, seconds(trainer.wait_ns - std::min(trainer_base_.wait_ns, trainer.wait_ns)) / stats.elapsed_s);
 }
 
 std::uint64_t read_pss(const std::vector<std::int64_t>& pids) {

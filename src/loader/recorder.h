@@ -43,7 +43,6 @@ class Recorder {
   ClaimantStats fill_workers(LoaderStats& stats, const std::vector<ClaimantStats>& now,
                              const std::vector<std::int64_t>& worker_pids, int threads_per_worker) const;
   static void fill_stages(LoaderStats& stats, const ClaimantStats& total);
-  void fill_processors(LoaderStats& stats, std::uint64_t busy_ns, const std::vector<std::int64_t>& worker_pids) const;
 
   Clock::time_point made_;
   double first_batch_ms_ = 0;
