@@ -124,15 +124,6 @@ std::optional<DType> dtype_of_format(const char* format, Py_ssize_t size) {
   }
 }
 
-struct HeldBuffer {
-  Py_buffer buffer{};
-  HeldBuffer() = default;
-  HeldBuffer(HeldBuffer&& other) noexcept : buffer(std::exchange(other.buffer, {})) {}
-  ~HeldBuffer() {
-    if (buffer.obj != nullptr) PyBuffer_Release(&buffer);
-  }
-};
-
 [[noreturn]] void refuse(nb::handle array) {
   std::string name = "?";
   if (PyObject_HasAttrString(array.ptr(), "dtype") != 0) name = text_of(nb::object(array.attr("dtype")));

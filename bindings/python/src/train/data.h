@@ -5,6 +5,16 @@
 
 namespace infeed::python {
 
+/// A view by the buffer protocol, filled by PyObject_GetBuffer(). Threads: destroyed with the GIL held.
+struct HeldBuffer {
+  Py_buffer buffer{};
+  HeldBuffer() = default;
+  HeldBuffer(HeldBuffer&& other) noexcept : buffer(std::exchange(other.buffer, {})) {}
+  ~HeldBuffer() {
+    if (buffer.obj != nullptr) PyBuffer_Release(&buffer);
+  }
+};
+
 /// A copy of nested sequences of numbers, as train.tensor() makes it; dtypes are inferred unless given.
 [[nodiscard]] Tensor tensor_of_data(nb::handle data, std::optional<DType> dtype);
 

@@ -1,6 +1,7 @@
 // Files of tensors, and checkpoints: each file is a pair of dicts, tensors and metadata.
 
 #include "binder.h"
+#include "data.h"
 #include "infeed/train/saving/checkpoint.h"
 #include "infeed/train/saving/safetensors.h"
 
@@ -40,19 +41,9 @@ void write_all(const nb::callable& write, std::span<const std::byte> bytes) {
   }
 }
 
-struct HeldBytes {
-  Py_buffer buffer{};
-  explicit HeldBytes(nb::handle object) {
-    if (PyObject_GetBuffer(object.ptr(), &buffer, PyBUF_WRITABLE) != 0) throw nb::python_error();
-  }
-  HeldBytes(HeldBytes&& other) noexcept : buffer(std::exchange(other.buffer, {})) {}
-  ~HeldBytes() {
-    if (buffer.obj != nullptr) PyBuffer_Release(&buffer);
-  }
-};
-
 nb::tuple read_bytes(nb::handle data) {
-  HeldBytes held(data);
+  HeldBuffer held;
+  if (PyObject_GetBuffer(data.ptr(), &held.buffer, PyBUF_WRITABLE) != 0) throw nb::python_error();
   const std::span<std::byte> bytes(static_cast<std::byte*>(held.buffer.buf), static_cast<std::size_t>(held.buffer.len));
   return to_python(read_safetensors(bytes, keep_alive(std::move(held))));
 }
