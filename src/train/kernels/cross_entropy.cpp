@@ -57,13 +57,14 @@ CrossEntropyResult cross_entropy(const Tensor& x, const Tensor& labels, const Cr
   const std::int64_t rows = x.size(0);
   const std::int64_t classes = x.size(1);
   const std::int64_t counted = count_labels(labels, classes, spec.ignore_index);
-  const Tensor normalise = Tensor::empty({rows, 2});
+  Tensor normalise = Tensor::empty({rows, 2});
   std::vector<double> losses(static_cast<std::size_t>(rows));
+  auto* const of_rows = normalise.data<float>();
   each_row(rows, classes, [&, in = x.data<float>(), label = labels.data<std::int64_t>()](std::int64_t i) {
     const float* const row = in + i * classes;
     const auto [largest, sum] = normalise_row(row, classes);
-    normalise.data<float>()[2 * i] = largest;
-    normalise.data<float>()[2 * i + 1] = 1.0f / sum;
+    of_rows[2 * i] = largest;
+    of_rows[2 * i + 1] = 1.0f / sum;
     if (label[i] == spec.ignore_index) return;
     const double log_sum = std::log(static_cast<double>(sum));
     double loss = log_sum - static_cast<double>(row[label[i]] - largest);
@@ -84,16 +85,18 @@ Tensor cross_entropy_backward(float g, const Tensor& x, const Tensor& normalise,
   const std::int64_t classes = x.size(1);
   const float scale = g / static_cast<float>(count_labels(labels, classes, spec.ignore_index));
   const auto everywhere = static_cast<float>(spec.label_smoothing / static_cast<double>(classes));
-  each_row(x.size(0), classes, [&, label = labels.data<std::int64_t>()](std::int64_t i) {
-    float* const out = x_grad.data<float>() + i * classes;
-    if (label[i] == spec.ignore_index) {
-      std::fill(out, out + classes, 0.0f);
-      return;
-    }
-    const float* const of_row = normalise.data<float>() + 2 * i;
-    gradient_row(out, x.data<float>() + i * classes, classes, of_row[0], of_row[1], everywhere, scale);
-    out[label[i]] -= static_cast<float>(1.0 - spec.label_smoothing) * scale;
-  });
+  auto* const gradient = x_grad.data<float>();
+  each_row(x.size(0), classes,
+           [&, in = x.data<float>(), of_rows = normalise.data<float>(),
+            label = labels.data<std::int64_t>()](std::int64_t i) {
+             float* const out = gradient + i * classes;
+             if (label[i] == spec.ignore_index) {
+               std::fill(out, out + classes, 0.0f);
+               return;
+             }
+             gradient_row(out, in + i * classes, classes, of_rows[2 * i], of_rows[2 * i + 1], everywhere, scale);
+             out[label[i]] -= static_cast<float>(1.0 - spec.label_smoothing) * scale;
+           });
   return x_grad;
 }
 
