@@ -101,7 +101,7 @@ Turn spinning(infeed::Loader& loader, std::int64_t batches) {
 /// Takes epochs of one batch; its median latency. CPU a batch goes to `cpu_us`, but for round 0, which warms up.
 double sleep_and_take(infeed::Loader& loader, int times, std::uint64_t round, Series& cpu_us) {
   Series latency;
-  const double worker_before = loader_cpu_s(loader) - process_cpu_s();
+  const double worker_before = workers_cpu_s(loader);
   double consumer_s = 0;
   for (int i = 0; i < times; ++i) {
     std::this_thread::sleep_for(kIdle);
@@ -112,7 +112,7 @@ double sleep_and_take(infeed::Loader& loader, int times, std::uint64_t round, Se
     consumer_s += thread_cpu_s() - cpu_before;
     if (loader.next()) throw std::runtime_error("the epoch has two batches");
   }
-  const double worker_s = loader_cpu_s(loader) - process_cpu_s() - worker_before;
+  const double worker_s = workers_cpu_s(loader) - worker_before;
   if (round > 0) cpu_us.push_back((consumer_s + worker_s) / times * 1e6);
   return median(latency);
 }

@@ -10,14 +10,16 @@
 
 namespace bench {
 
-double loader_cpu_s(const infeed::Loader& loader) {
-  double total = process_cpu_s();
+double workers_cpu_s(const infeed::Loader& loader) {
+  double total = 0;
   std::set<std::int64_t> seen = {getpid()};
   for (const infeed::WorkerStats& worker : loader.stats().workers) {
     if (seen.insert(worker.pid).second) total += cpu_s_of(static_cast<pid_t>(worker.pid));
   }
   return total;
 }
+
+double loader_cpu_s(const infeed::Loader& loader) { return process_cpu_s() + workers_cpu_s(loader); }
 
 TurnResult run_epoch(infeed::Loader& loader) {
   TurnResult result;

@@ -15,7 +15,10 @@ namespace bench {
 /// workers.
 [[nodiscard]] TurnResult run_epoch(infeed::Loader& loader);
 
-/// CPU seconds of this process and the loader's workers so far.
+/// CPU seconds of the loader's worker processes so far; worker threads count to this process.
+[[nodiscard]] double workers_cpu_s(const infeed::Loader& loader);
+
+/// CPU seconds of this process and the loader's worker processes so far.
 [[nodiscard]] double loader_cpu_s(const infeed::Loader& loader);
 
 /// Turns that must all deliver the same rows: a fast wrong loader is no result.
