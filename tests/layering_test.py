@@ -47,7 +47,7 @@ EXCEPTIONS = {
     ("device", "infeed/plugin/device_abi.h"),
 }
 FOREIGN = re.compile(r"^(cuda|torch|ATen|boost/|tbb/|oneapi/|jpeglib|png|spng|fmt/|spdlog/|nlohmann/|dnnl|oneapi|omp)")
-INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.M)
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 
 
 def layer_of(path: str) -> str | None:

@@ -32,13 +32,21 @@ class Pictures(torch.utils.data.Dataset):
 
 def net():
     return nn.Sequential(
-        nn.Conv2d(3, 16, 3, 2), nn.ReLU(), nn.Conv2d(16, 32, 3, 2), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 8)
+        nn.Conv2d(3, 16, 3, 2),
+        nn.ReLU(),
+        nn.Conv2d(16, 32, 3, 2),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(32, 8),
     )
 
 
 def train(loader_type, size, epochs, device):
     pin = device.type == "cuda"
-    loader = loader_type(Pictures(size), batch_size=64, shuffle=True, num_workers=4, pin_memory=pin, persistent_workers=True)
+    loader = loader_type(
+        Pictures(size), batch_size=64, shuffle=True, num_workers=4, pin_memory=pin, persistent_workers=True
+    )
     model = net().to(device)
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     result = {"pinned": True, "wrong_batches": 0, "samples": 0}

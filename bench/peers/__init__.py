@@ -39,12 +39,10 @@ _ONE_OF_EACH = {"W1a": PLAIN, "W1b": PLAIN, "W2": PLAIN, "W3": PLAIN, "W4": PLAI
 
 LOADERS: dict[str, Loader] = {
     "infeed-engine": Loader(
-        "infeed_engine", {work: ("fork", "thread") for work in WORKS}, ours=True, is_program=True, inline=True
+        "infeed_engine", dict.fromkeys(WORKS, ("fork", "thread")), ours=True, is_program=True, inline=True
     ),
     "infeed": Loader("infeed_drop_in", _PYTHON_DATASETS, ours=True, inline=True),
-    "infeed-native": Loader(
-        "infeed_native", {work: ("fork", "thread") for work in ("W1a", "W1b", "W2", "W3")}, ours=True
-    ),
+    "infeed-native": Loader("infeed_native", dict.fromkeys(("W1a", "W1b", "W2", "W3"), ("fork", "thread")), ours=True),
     "torch": Loader("torch_loader", _PYTHON_DATASETS, inline=True),
     "tf.data": Loader("tf_data", {**_IMAGES, "W2": PLAIN, "W3": PLAIN}),
     "DALI": Loader("dali", {**_IMAGES, "W2": PLAIN}),

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from infeed.torch import DataLoader
+
 from peers.torch_loader import make_with
 
 

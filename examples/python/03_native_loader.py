@@ -14,11 +14,10 @@ def main() -> None:
     for kind in ("inline", "thread", "fork", "spawn"):
         workers = 0 if kind == "inline" else 2
         with infeed.Loader(dataset, 100, shuffle=True, seed=1, num_workers=workers, worker_kind=kind) as loader:
-            for epoch in range(2):
+            for _epoch in range(2):
                 counts = np.zeros(10, np.int64)
-                for (
-                    batch
-                ) in loader:  # a dict of NumPy arrays that view the loader's memory; batch.indices names the samples
+                # A batch is a dict of NumPy arrays that view the loader's memory; batch.indices names the samples.
+                for batch in loader:
                     assert np.array_equal(batch["image"], images[batch.indices])
                     counts += np.bincount(batch["label"], minlength=10)
                 assert counts.tolist() == [100] * 10

@@ -10,7 +10,6 @@ import threading
 import time
 
 import pytest
-
 from infeed._native import Exchange, ExchangeHandle, WorkerFork, WorkerPort
 
 METHODS = ["fork", "spawn", "forkserver"]
@@ -277,7 +276,7 @@ exchange.post(1, 0, b"x"); port.claim(60); port.publish(8)
 sys.modules["held"] = memoryview(exchange.take(1))
 sys.modules["exchange"] = exchange, port
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 

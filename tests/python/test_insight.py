@@ -7,12 +7,11 @@ import subprocess
 import sys
 import time
 
+import infeed
 import pytest
 
-import infeed
-
 torch = pytest.importorskip("torch")
-from infeed.torch import DataLoader  # noqa: E402
+from infeed.torch import DataLoader
 
 TRIES = 8
 
@@ -160,5 +159,7 @@ def test_the_doctor_looks_at_loaders():
 
 
 def test_the_command_runs():
-    done = subprocess.run([sys.executable, "-m", "infeed", "doctor", "--json"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "infeed", "doctor", "--json"], capture_output=True, check=False, text=True
+    )
     assert done.returncode == json.loads(done.stdout)["exit_code"]

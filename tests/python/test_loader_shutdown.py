@@ -95,7 +95,7 @@ if __name__ == "__main__":
 
 def run(end, options=""):
     program = PROGRAM.format(folder=os.path.dirname(__file__), options=options, end=end)
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600)
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, text=True, timeout=600)
 
 
 @pytest.mark.parametrize("options", ["", "persistent_workers=True", "pin_memory=True, persistent_workers=True"])

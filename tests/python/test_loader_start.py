@@ -77,7 +77,7 @@ def test_the_main_module_runs_again_only_if_the_dataset_needs_it(tmp_path, defin
     script.write_text(
         SCRIPT.format(folder=__file__.rpartition("/")[0], dataset={"main": "Mine", "elsewhere": "Lean"}[defined])
     )
-    out = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=600)
+    out = subprocess.run([sys.executable, str(script)], capture_output=True, check=False, text=True, timeout=600)
     assert out.stdout.count("main runs") == {"main": 2, "elsewhere": 1}[defined], out.stderr
 
 

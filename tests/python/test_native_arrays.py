@@ -59,7 +59,7 @@ def test_arrays_are_writable_and_outlive_their_loader(kind):
     assert np.array_equal(batches[1]["x"][0], dataset[4]["x"])
 
 
-@pytest.mark.parametrize("dtype", DTYPES + ["float64"])
+@pytest.mark.parametrize("dtype", [*DTYPES, "float64"])
 def test_every_dtype_comes_as_numpys(dtype):
     batch = next(iter(infeed.Loader(Synthetic(4, {"x": (dtype, (2, 3))}), 4)))
     assert batch["x"].dtype == np.dtype(dtype)

@@ -96,7 +96,7 @@ class Scale(train.autograd.Function):
 
     @staticmethod
     def backward(ctx, first, second):
-        x, nothing, y = ctx.saved_tensors
+        _, nothing, y = ctx.saved_tensors
         assert nothing is None and ctx.needs_input_grad == (True, False, y.requires_grad)
         return first * ctx.factor + second, None, second * 1
 

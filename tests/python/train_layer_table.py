@@ -199,7 +199,7 @@ def embedding(pick):
 
 def attention(pick):
     batch = pick(st.lists(st.integers(1, 2), max_size=2))
-    l, s, e, v = number(pick, 1, 6), number(pick, 1, 6), number(pick, 1, 9), number(pick, 1, 5)
+    length, s, e, v = number(pick, 1, 6), number(pick, 1, 6), number(pick, 1, 9), number(pick, 1, 5)
     kind, scale = pick(st.sampled_from(["none", "causal", "bool", "added"])), pick(st.sampled_from([None, 0.3]))
 
     def function(lib, q, k, v, mask):
@@ -210,7 +210,7 @@ def attention(pick):
             options["attn_mask"] = mask
         return F(lib).scaled_dot_product_attention(q, k, v, scale=scale, **options)
 
-    return function, *inputs(pick, [*batch, l, e], [*batch, s, e], [*batch, s, v], [l, s]), "rounded"
+    return function, *inputs(pick, [*batch, length, e], [*batch, s, e], [*batch, s, v], [length, s]), "rounded"
 
 
 def _loss(function, domain=SIGNED, sums="scale"):

@@ -35,7 +35,7 @@ def center_crop(image, height, width):
         padded = Image.new("RGB", (w + left + right, h + top + bottom))
         padded.paste(image, (left, top))
         image, (w, h) = padded, padded.size
-    top, left = int(round((h - height) / 2.0)), int(round((w - width) / 2.0))
+    top, left = round((h - height) / 2.0), round((w - width) / 2.0)
     return image.crop((left, top, left + width, top + height))
 
 

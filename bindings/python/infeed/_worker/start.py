@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from multiprocessing import context, reduction, spawn
-from typing import Any
+from typing import Any, ClassVar
 
 from infeed._worker.fetchers import Fetcher, make_fetcher
 
@@ -94,7 +94,7 @@ class PickledUserCode:
 class _CarriedDescriptor:
     """A descriptor inside the pickled objects: its place among those that travel beside the memfd."""
 
-    received: list[int] = []
+    received: ClassVar[list[int]] = []
 
     def __init__(self, place: int) -> None:
         self.place = place

@@ -158,9 +158,8 @@ class ModuleState:
                 missing_keys.append(key)
         self._load_extra_state(state_dict, prefix, missing_keys, unexpected_keys)
         known = {*self._local_state(), *self._modules, _EXTRA_STATE}
-        for key in state_dict:
-            if key.startswith(prefix) and key[len(prefix) :].split(".", 1)[0] not in known:
-                unexpected_keys.append(key)
+        ours = (key for key in state_dict if key.startswith(prefix))
+        unexpected_keys.extend(key for key in ours if key.removeprefix(prefix).split(".", 1)[0] not in known)
 
     def _load_one(self, key: str, name: str, own: Tensor, value: Any, assign: bool, error_msgs: list[str]) -> None:
         if not isinstance(value, Tensor):
