@@ -36,6 +36,7 @@ ALLOWED = {
         "dataset",
         "worker",
     ],
+    "tuner": ["base", "memory", "device", "batch", "dataset", "loader"],
     "exchange": ["base", "memory", "ring", "batch", "worker", "loader"],
     "doctor": ["base", "memory", "loader"],
     "train": ["base", "device"],
