@@ -33,7 +33,7 @@ void Loader::Engine::top_up() {
   drain_cancelled();
   bool armed = false;
   shortage_.clear();
-  while (!feed_dry_ && std::cmp_less(in_flight_.size(), settings_.depth)) {
+  while (!feed_dry_ && std::cmp_less(in_flight_.size(), depth_.load())) {
     if (!unarmed_) {
       Work work;
       if (!draw(work)) {

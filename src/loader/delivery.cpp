@@ -152,7 +152,7 @@ Batch Loader::Engine::hand_out(SourceBatch source) {
   const int extent = source.result.extent;
   std::byte* bytes = memory_->arena().extent(extent);
   // The last extents serve the batches to come: what is held from here on is copied.
-  const bool scarce = memory_->ring().free_extents() < settings_.depth + 2;
+  const bool scarce = memory_->ring().free_extents() < depth_ + 2;
   std::vector<NamedArray> arrays;
   std::shared_ptr<void> owner;
   try {

@@ -49,10 +49,14 @@ int extents_for(std::uint64_t extent_bytes, int depth) {
 
 Loader::Engine::Engine(const Dataset* dataset, const Stream* stream, LoaderOptions options)
     : dataset_(dataset), stream_(stream), options_(std::move(options)) {
+  const MachineLimits limits = read_machine_limits();
+  begin_with_auto(limits);
   check_options(options_, stream_ != nullptr);
   const Schema& schema = dataset_ ? dataset_->schema() : stream_->schema();
   make_feed();
-  settings_ = make_settings(options_, schema, stream_ != nullptr, largest_batch_rows(), read_machine_limits());
+  settings_ = make_settings(options_, schema, stream_ != nullptr, largest_batch_rows(), limits);
+  depth_ = settings_.depth;
+  make_room_for_auto();
   start_workers();
   if (feed_->size() == 0)
     log(LogLevel::kWarning, fmt::format("this loader has no batches: {} samples, batch_size {}, drop_last {}.",
@@ -165,11 +169,13 @@ std::optional<Batch> Loader::Engine::next() {
     recorder_.turns().called();
   }
   consumer_ = std::this_thread::get_id();
+  if (auto_workers_) auto_workers_->called(Clock::now());
   trace_->called();
   const Inside inside(inside_);
   try {
     std::optional<Batch> batch = next_turn();
     end_turn(batch.has_value());
+    if (auto_workers_) adapt(batch.has_value());
     return batch;
   } catch (...) {
     end_turn(false);
@@ -290,42 +296,6 @@ void Loader::Engine::load_state_dict(const State& state) {
   in_epoch_ = in_epoch;
 }
 
-void Loader::Engine::set_num_workers(int num_workers) {
-  const auto lock = lock_ours();
-  check_usable();
-  if (settings_.kind == WorkerKind::kInline)
-    throw ConfigError("an inline loader has no workers to change. Make it with num_workers of 1 or more.");
-  if (num_workers < 1 || num_workers > settings_.max_workers)
-    throw ConfigError(
-        fmt::format("num_workers is {}; between 1 and {} are possible here.", num_workers, settings_.max_workers));
-  const int before = pool_->num_workers();
-  pool_->resize(num_workers);
-  for (int worker = num_workers; worker < before; ++worker) {
-    lost_[static_cast<std::size_t>(worker)] = false;
-    for (int thread = 0; thread < options_.threads_per_worker; ++thread)
-      memory_->ring().reassign(worker * options_.threads_per_worker + thread, kAnyone);
-  }
-  memory_->ring().ring_workers(true);
-  pool_->notify(memory_->ring().open_runs());
-  note_processes();
-}
-
-int Loader::Engine::num_workers() const {
-  const auto lock = lock_ours();
-  return pool_->num_workers();
-}
-
-void Loader::Engine::note_processes() {
-  const std::lock_guard lock(stats_mutex_);
-  processes_ = {getpid()};
-  for (const pid_t pid : pool_->pids()) processes_.push_back(pid);
-  worker_pids_.clear();
-  for (int worker = 0; worker < std::max(1, pool_->num_workers()); ++worker) {
-    const pid_t pid = pool_->num_workers() > 0 ? pool_->pid(worker) : 0;
-    worker_pids_.push_back(pid > 0 ? pid : getpid());
-  }
-}
-
 std::vector<ClaimantStats> Loader::Engine::counters() const {
   std::vector<ClaimantStats> now;
   const int claimants = settings_.max_workers * options_.threads_per_worker;
@@ -344,7 +314,7 @@ LoaderStats Loader::Engine::stats() const {
   }
   stats.num_workers = settings_.kind == WorkerKind::kInline ? 0 : static_cast<int>(stats.workers.size());
   stats.threads_per_worker = options_.threads_per_worker;
-  stats.prefetch = settings_.depth;
+  stats.prefetch = depth_;
   stats.usable_cpus = settings_.usable_cpus;
   stats.memory_limit = settings_.memory_limit;
   stats.pss_bytes = read_pss(processes);  // takes milliseconds: next() must not wait for it

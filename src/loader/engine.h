@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "infeed/loader/loader.h"
+#include "loader/auto_workers.h"
 #include "loader/batch_memory.h"
 #include "loader/compactor.h"
 #include "loader/event_fd.h"
@@ -65,8 +66,14 @@ class Loader::Engine final : public Loader::Source {
   void check_usable() const;
   void begin_epoch();
   void drop_epoch();
-  void note_processes();
   [[nodiscard]] std::vector<ClaimantStats> counters() const;
+
+  // worker_count.cpp
+  void begin_with_auto(const MachineLimits& limits);
+  void make_room_for_auto();
+  void resize(int num_workers);
+  void adapt(bool with_batch);
+  void note_processes();
 
   // arming.cpp: from the feed to the slots
   void top_up();
@@ -120,6 +127,8 @@ class Loader::Engine final : public Loader::Source {
   std::shared_ptr<BatchMemory> memory_;
   std::shared_ptr<RingTrace> trace_;  ///< before pool_: fetches what its workers did last
   std::unique_ptr<WorkerPool> pool_;
+  std::atomic<int> depth_{2};                ///< batches in flight; stats() reads it from any thread
+  std::optional<AutoWorkers> auto_workers_;  ///< num_workers is to follow the need
   Recorder recorder_;
   std::vector<std::int64_t> processes_;  ///< the loader's own and the workers'
   std::vector<std::int64_t> worker_pids_;

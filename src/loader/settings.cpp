@@ -75,15 +75,15 @@ void check_workers(const LoaderOptions& options) {
   }
 }
 
+}  // namespace
+
 // Whole: a batch a worker, and one that is taken. Cooperative: two do, but small batches are used up while a worker
 // wakes.
-int default_depth(const Settings& settings, int num_workers) {
+int default_depth(const Settings& settings, int num_workers) noexcept {
   if (settings.whole) return std::max(2, num_workers + 1);
   const std::uint64_t small = kSmallBatches / std::max<std::uint64_t>(settings.batch_bytes, 1);
   return static_cast<int>(std::clamp<std::uint64_t>(small, 2, kDeepest));
 }
-
-}  // namespace
 
 FaultPolicy fault_policy(OnError on_error) noexcept {
   switch (on_error) {

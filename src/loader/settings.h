@@ -34,6 +34,9 @@ struct Settings {
 [[nodiscard]] Settings make_settings(const LoaderOptions& options, const Schema& schema, bool is_stream,
                                      std::int64_t max_rows, const MachineLimits& limits);
 
+/// Batches in flight for so many workers, where the options name no number.
+[[nodiscard]] int default_depth(const Settings& settings, int num_workers) noexcept;
+
 /// The part that needs no schema: combinations that exclude each other.
 void check_options(const LoaderOptions& options, bool is_stream);
 

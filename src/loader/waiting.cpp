@@ -196,7 +196,7 @@ std::string Loader::Engine::bury(const Death& death) {
   ring.ring_workers(true);
   const std::string hint = death.signal == SIGKILL
                                ? fmt::format(" Likely out of memory: lower num_workers ({}) or prefetch ({}).",
-                                             pool_->num_workers(), settings_.depth)
+                                             pool_->num_workers(), depth_.load())
                                : "";
   return fmt::format("{}; restarts used: {} of {}.{}", what, restarts_used_, settings_.max_restarts, hint);
 }

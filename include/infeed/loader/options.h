@@ -44,6 +44,9 @@ enum class OnError : std::uint8_t {
   kReplace,
 };
 
+/// As num_workers: as many as the trainer needs, found while it trains.
+inline constexpr int kAutoWorkers = -1;
+
 /// Passed to worker_init, in the worker, before its first sample.
 struct WorkerInfo {
   int id = 0;           ///< in [0, num_workers)
@@ -66,7 +69,9 @@ struct LoaderOptions {
   std::uint64_t seed = 0;
 
   /// Workers, at most 64; 0 means that the caller does the work, whatever worker_kind says. Default 0. Each costs a
-  /// process or thread, and with whole filling a batch of memory (see prefetch).
+  /// process or thread, and with whole filling a batch of memory (see prefetch). kAutoWorkers: begins with half of the
+  /// usable CPUs (affinity and cgroup quota; 1 to 4), then adds and removes workers where that makes steps shorter, each
+  /// change a line in the log at level info. A stream then needs stream_shards. set_num_workers() ends it.
   int num_workers = 0;
   WorkerKind worker_kind = WorkerKind::kAuto;
   /// Threads of each worker. Default 1; at most 64, and 256 over all workers.

@@ -1,0 +1,164 @@
+#include "loader/auto_workers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "worker/pool.h"
+
+namespace infeed {
+namespace {
+
+constexpr int kFewestBatches = 16;                          // of a window
+constexpr auto kShortest = std::chrono::milliseconds(500);  // a window: a process loses its processor for that long
+constexpr int kSettlingBatches = 8;                         // and one more for each worker
+constexpr double kLost = 0.05;                              // of the time: worth a try
+constexpr double kFed = 0.02;                               // of the time: nothing to win
+constexpr double kIdle = 0.5;                               // of the workers' time
+constexpr double kGain = 0.03;                              // of the pace: worth a worker
+constexpr double kHarm = 0.02;                              // of the pace
+constexpr double kReserve = 1.3;                            // more than the busy ones
+constexpr double kOtherPipeline = 0.25;                     // of the pace: what was learnt no longer holds
+constexpr int kLongestPatience = 128;
+constexpr int kMostToBegin = 4;
+constexpr int kWorkersForCpu = 4;  // where reads sleep
+
+std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }
+
+}  // namespace
+
+void AutoWorkers::Patience::tried_in_vain() noexcept {
+  wait = next;
+  next = std::min(2 * next, kLongestPatience);
+}
+
+int AutoWorkers::most_for(double usable_cpus, int threads) noexcept {
+  const int claimants = std::max(kWorkersForCpu, static_cast<int>(std::ceil(kWorkersForCpu * usable_cpus)));
+  return std::clamp(claimants / std::max(1, threads), 1, kMaxWorkers);
+}
+
+AutoWorkers::AutoWorkers(const Limits& limits) noexcept : limits_(limits) {
+  if (limits_.most <= 0) limits_.most = most_for(limits_.usable_cpus, limits_.threads);
+  const int half = static_cast<int>(limits_.usable_cpus / 2 / std::max(1, limits_.threads));
+  workers_ = std::clamp(half, 1, std::min(kMostToBegin, limits_.most));
+  settling_ = kSettlingBatches + workers_;
+}
+
+void AutoWorkers::called(Clock::time_point now) noexcept {
+  if (running_) outside_ += now - returned_;
+  called_ = now;
+}
+
+bool AutoWorkers::returned(bool with_batch, Clock::time_point now) noexcept {
+  if (!with_batch) {  // between epochs the trainer evaluates, saves, and the workers begin anew
+    begin_window();
+    running_ = false;
+    settling_ = std::max(settling_, kSettlingBatches);
+    return false;
+  }
+  returned_ = now;
+  if (settling_ > 0) {
+    if (--settling_ == 0) begin_window();
+    running_ = true;
+    return false;
+  }
+  if (running_) inside_ += now - called_;
+  running_ = true;
+  ++batches_;
+  return batches_ >= kFewestBatches && inside_ + outside_ >= kShortest;
+}
+
+void AutoWorkers::begin_window() noexcept {
+  batches_ = 0;
+  inside_ = outside_ = {};
+}
+
+AutoWorkers::Window AutoWorkers::window(const WorkerTime& now) noexcept {
+  const auto seconds = [](Clock::duration time) { return std::chrono::duration<double>(time).count(); };
+  const double all = seconds(inside_ + outside_);
+  const auto busy = static_cast<double>(now.busy_ns - std::min(now.busy_ns, seen_.busy_ns));
+  const auto idle = static_cast<double>(now.idle_ns - std::min(now.idle_ns, seen_.idle_ns));
+  seen_ = now;
+  const Window seen{
+      .pace_s = all / batches_, .lost = seconds(inside_) / all, .idle = busy + idle > 0 ? idle / (busy + idle) : 0};
+  begin_window();
+  return seen;
+}
+
+std::optional<AutoWorkers::Change> AutoWorkers::look(const WorkerTime& now) {
+  const Window seen = window(now);
+  if (attempt_) {
+    if (auto back = judge_attempt(seen)) return back;
+  }
+  up_.passed();
+  down_.passed();
+  return step(seen);
+}
+
+std::optional<AutoWorkers::Change> AutoWorkers::judge_attempt(const Window& window) {
+  const Attempt attempt = *std::exchange(attempt_, std::nullopt);
+  const double faster = attempt.before.pace_s / window.pace_s - 1;
+  const bool added = workers_ > attempt.from;
+  Patience& patience = added ? up_ : down_;
+  steady_pace_s_ = window.pace_s;
+  if (added ? faster >= kGain : faster >= -kHarm) {
+    patience = {};
+    return std::nullopt;
+  }
+  patience.tried_in_vain();
+  const std::string what =
+      added ? fmt::format("{} workers made batches only {} faster", workers_, percent(std::max(0.0, faster)))
+            : fmt::format("{} made them {} slower", workers_, percent(-faster));
+  Change back = change(attempt.from, what);
+  attempt_.reset();
+  return back;
+}
+
+std::optional<AutoWorkers::Change> AutoWorkers::step(const Window& window) {
+  if (steady_pace_s_ > 0 && std::abs(window.pace_s / steady_pace_s_ - 1) > kOtherPipeline) up_ = down_ = {};
+  steady_pace_s_ = window.pace_s;
+  std::optional<Change> next = window.lost > kLost ? more(window) : fewer(window);
+  if (next) attempt_->before = window;
+  return next;
+}
+
+// Idle workers beside a waiting trainer are a matter of depth, or of the next() itself: more of them change nothing.
+std::optional<AutoWorkers::Change> AutoWorkers::more(const Window& window) {
+  if (up_.wait > 0 || workers_ >= limits_.most || window.idle > kIdle) return std::nullopt;
+  const double needed = workers_ * (1 - window.idle) / std::max(0.01, 1 - window.lost);
+  const int count = std::clamp(static_cast<int>(std::ceil(std::min(needed, 64.0))), workers_ + 1,
+                               std::max(workers_ + 1, 2 * workers_));
+  return change(std::min(count, limits_.most),
+                fmt::format("the trainer waited {} of the time, the workers were busy {}", percent(window.lost),
+                            percent(1 - window.idle)));
+}
+
+std::optional<AutoWorkers::Change> AutoWorkers::fewer(const Window& window) {
+  if (down_.wait > 0 || workers_ <= 1 || window.lost > kFed) return std::nullopt;
+  if (window.idle > kIdle) {
+    const int busy = static_cast<int>(std::ceil(workers_ * (1 - window.idle) * kReserve));
+    return change(std::clamp(busy, 1, workers_ - 1),
+                  fmt::format("the trainer waited {} of the time, the workers were idle {}", percent(window.lost),
+                              percent(window.idle)));
+  }
+  if (workers_ * limits_.threads < limits_.usable_cpus) return std::nullopt;
+  return change(workers_ - 1,
+                fmt::format("{} workers leave the trainer none of {:.1f} CPUs", workers_, limits_.usable_cpus));
+}
+
+AutoWorkers::Change AutoWorkers::change(int workers, std::string why) {
+  attempt_ = Attempt{.from = workers_};
+  workers_ = workers;
+  settling_ = kSettlingBatches + workers;
+  begin_window();
+  return {workers, std::move(why)};
+}
+
+void AutoWorkers::refused(int workers) noexcept {
+  workers_ = limits_.most = workers;
+  attempt_.reset();
+}
+
+}  // namespace infeed

@@ -1,0 +1,92 @@
+#pragma once
+/// num_workers = kAutoWorkers: the count follows what the trainer needs, a careful step at a time.
+///
+///        lost > 5 %, workers busy               no gain: back, and wait longer before the next try
+///  steady ────────────────────────▶ trying more ───────────────────────────────▶ steady
+///    │  lost < 2 %, workers idle or
+///    └─ more than processors ─────▶ trying fewer ── slower: back, and wait longer ─▶ steady
+///
+/// What decides is the time for a batch, of the step and of the wait for data together: workers that take the trainer's
+/// processors make the one shorter and the other longer.
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace infeed {
+
+class AutoWorkers {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  struct Limits {
+    double usable_cpus = 1;
+    int threads = 1;  ///< of each worker
+    int most = 0;     ///< workers
+  };
+  struct Change {
+    int workers = 0;
+    std::string why;
+  };
+  /// Sums over all claimants since they started.
+  struct WorkerTime {
+    std::uint64_t busy_ns = 0, idle_ns = 0;
+  };
+
+  /// With the workers that a loader begins with.
+  explicit AutoWorkers(const Limits& limits) noexcept;
+  [[nodiscard]] int workers() const noexcept { return workers_; }
+  [[nodiscard]] int most() const noexcept { return limits_.most; }
+
+  /// Most workers that are of use where `usable_cpus` are there: reads that sleep may have more than processors.
+  [[nodiscard]] static int most_for(double usable_cpus, int threads) noexcept;
+
+  void called(Clock::time_point now) noexcept;
+  /// True where enough was seen: look() then tells what to do. After a call without a batch nothing counts.
+  [[nodiscard]] bool returned(bool with_batch, Clock::time_point now) noexcept;
+  [[nodiscard]] std::optional<Change> look(const WorkerTime& now);
+  /// The change could not be made: `workers` it is, and no more.
+  void refused(int workers) noexcept;
+
+ private:
+  struct Window {
+    double pace_s = 0;  ///< a batch
+    double lost = 0;    ///< share of the time in next()
+    double idle = 0;    ///< share of the workers' time
+  };
+  struct Attempt {
+    int from = 0;
+    Window before;
+  };
+  /// How long a direction is left alone after it did not help, in windows.
+  struct Patience {
+    int wait = 0, next = kFirstPatience;
+    void tried_in_vain() noexcept;
+    void passed() noexcept { wait = wait > 0 ? wait - 1 : 0; }
+  };
+  static constexpr int kFirstPatience = 4;
+
+  void begin_window() noexcept;
+  [[nodiscard]] Window window(const WorkerTime& now) noexcept;
+  [[nodiscard]] std::optional<Change> judge_attempt(const Window& window);
+  [[nodiscard]] std::optional<Change> step(const Window& window);
+  [[nodiscard]] std::optional<Change> more(const Window& window);
+  [[nodiscard]] std::optional<Change> fewer(const Window& window);
+  Change change(int workers, std::string why);
+
+  Limits limits_;
+  int workers_ = 1;
+  std::optional<Attempt> attempt_;
+  Patience up_, down_;
+  double steady_pace_s_ = 0;  ///< when the patience was last asked for
+
+  int settling_ = 0;  ///< batches that still show the count before
+  int batches_ = 0;   ///< of this window
+  bool running_ = false;
+  Clock::time_point called_{}, returned_{};
+  Clock::duration inside_{}, outside_{};
+  WorkerTime seen_;
+};
+
+}  // namespace infeed
