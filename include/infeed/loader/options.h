@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -45,7 +46,7 @@ enum class OnError : std::uint8_t {
 };
 
 /// As num_workers: as many as the trainer needs, found while it trains.
-inline constexpr int kAutoWorkers = -1;
+inline constexpr int kAutoWorkers = std::numeric_limits<int>::min();
 
 /// Passed to worker_init, in the worker, before its first sample.
 struct WorkerInfo {

@@ -1,0 +1,100 @@
+#include <fmt/format.h>
+
+#include "infeed/tuner/sweep.h"
+
+namespace infeed {
+namespace {
+
+constexpr double kNoise = 0.05;
+
+State row_state(const SweepRow& row) {
+  State state;
+  state.set("setting", row.setting.to_state());
+  state.set("samples_per_s", row.figures.samples_per_s);
+  state.set("spread", row.spread);
+  state.set("runs", row.runs);
+  state.set("epoch_s", row.epoch_s);
+  state.set("memory_bytes", row.figures.memory_bytes);
+  state.set("utilisation", row.figures.utilisation);
+  state.set("transfer_share", row.figures.transfer_share);
+  state.set("first_batch_ms", row.figures.first_batch_ms);
+  state.set("others_share", row.figures.others_share);
+  state.set("sample_s", row.figures.sample_s);
+  state.set("verdict", row.figures.verdict);
+  state.set("refused", row.refused);
+  return state;
+}
+
+}  // namespace
+
+std::string SweepReport::str() const {
+  std::string text = fmt::format("{:<38} {:>10} {:>7} {:>8} {:>9} {:>6} {:>6} {:>9}\n", "setting", "samples/s",
+                                 "spread", "epoch s", "memory MB", "step", "copies", "first ms");
+  for (const SweepRow& row : rows) {
+    if (!row.refused.empty()) {
+      text += fmt::format("{:<38} refused: {}\n", row.setting.str(), row.refused);
+      continue;
+    }
+    text +=
+        fmt::format("{:<38} {:>10.0f} {:>5.1f} % {:>8.1f} {:>9.0f} {:>4.0f} % {:>4.0f} % {:>9.0f}\n", row.setting.str(),
+                    row.figures.samples_per_s, row.spread * 100, row.epoch_s, row.figures.memory_bytes / 1e6,
+                    row.figures.utilisation * 100, row.figures.transfer_share * 100, row.figures.first_batch_ms);
+  }
+  if (interrupted) text += "Stopped early: these are the runs that were done.\n";
+  if (others_share > kNoise)
+    text += fmt::format(
+        "Other programs had {:.0f} % of the processors meanwhile: the rates are too low, and rows differ by chance.\n",
+        others_share * 100);
+  text += fmt::format("\nRecommended: {}: {}\n", chosen.setting.str(), why);
+  for (const RuleOfThumb& rule : rules)
+    text += fmt::format("{}: {}, {:.0f} samples/s{}\n", rule.name, rule.setting.str(), rule.samples_per_s,
+                        rule.measured ? "" : " by the model");
+  if (fit.rate_error > 0 || fit.costs.step_s > 0) text += "\nThe model's costs, fitted to these rows:\n" + fit.str();
+  return text;
+}
+
+std::string SweepReport::csv() const {
+  std::string text =
+      "worker_kind,num_workers,threads_per_worker,prefetch,pinned,samples_per_s,spread,epoch_s,memory_bytes,"
+      "utilisation,"
+      "transfer_share,first_batch_ms,others_share,runs\n";
+  for (const SweepRow& row : rows) {
+    const WorkerSetting& s = row.setting;
+    const RunFigures& f = row.figures;
+    text +=
+        fmt::format("{},{},{},{},{},{:.6g},{:.4g},{:.6g},{:.0f},{:.4g},{:.4g},{:.4g},{:.4g},{}\n", to_string(s.kind),
+                    s.workers, s.threads, s.prefetch, s.pinned ? 1 : 0, f.samples_per_s, row.spread, row.epoch_s,
+                    f.memory_bytes, f.utilisation, f.transfer_share, f.first_batch_ms, f.others_share, row.runs);
+  }
+  return text;
+}
+
+State SweepReport::to_state() const {
+  State state;
+  std::vector<State> list;
+  for (const SweepRow& row : rows) list.push_back(row_state(row));
+  state.set("rows", list);
+  state.set("chosen", row_state(chosen));
+  state.set("why", why);
+  list.clear();
+  for (const RuleOfThumb& rule : rules) {
+    State one;
+    one.set("rule", rule.name);
+    one.set("setting", rule.setting.to_state());
+    one.set("samples_per_s", rule.samples_per_s);
+    one.set("measured", rule.measured);
+    list.push_back(one);
+  }
+  state.set("rules", list);
+  State model;
+  model.set("costs", fit.costs.to_state());
+  model.set("rate_error", fit.rate_error);
+  model.set("memory_error", fit.memory_error);
+  model.set("utilisation_error", fit.utilisation_error);
+  state.set("model", model);
+  state.set("others_share", others_share);
+  state.set("interrupted", interrupted);
+  return state;
+}
+
+}  // namespace infeed

@@ -1,0 +1,177 @@
+#include "infeed/tuner/sweep.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "infeed/base/error.h"
+#include "memory/limits.h"
+#include "tuner/cores.h"
+#include "tuner/median.h"
+
+namespace infeed {
+namespace {
+
+constexpr double kTolerance = 0.02;
+constexpr double kNearlyAll = 0.9;
+
+std::vector<WorkerSetting> settings_of(const SweepOptions& options) {
+  std::vector<WorkerSetting> settings;
+  const auto add = [&](const WorkerSetting& setting) {
+    if (std::find(settings.begin(), settings.end(), setting) == settings.end()) settings.push_back(setting);
+  };
+  const std::vector<bool> unpinned_too = options.job.device.empty() ? std::vector<bool>{true} : options.pinned;
+  for (const bool pinned : unpinned_too) {
+    for (const WorkerKind kind : options.kinds) {
+      for (const int threads : options.threads) {
+        for (const int prefetch : options.prefetch) {
+          for (const int workers : options.workers) {
+            if (workers == 0) {
+              add({.kind = WorkerKind::kInline, .pinned = pinned});
+            } else {
+              add({.kind = kind, .workers = workers, .threads = threads, .prefetch = prefetch, .pinned = pinned});
+            }
+          }
+        }
+      }
+    }
+  }
+  return settings;
+}
+
+/// The runs of one setting.
+struct Runs {
+  WorkerSetting setting;
+  std::vector<RunFigures> figures = {};
+  std::string refused = {};
+
+  [[nodiscard]] double middle(double RunFigures::*which) const {
+    std::vector<double> values;
+    for (const RunFigures& run : figures) values.push_back(run.*which);
+    return median(values);
+  }
+  [[nodiscard]] double rate_spread() const {
+    std::vector<double> rates;
+    for (const RunFigures& run : figures) rates.push_back(run.samples_per_s);
+    return spread(rates);
+  }
+};
+
+bool run_once(const Dataset& dataset, const SweepOptions& options, Runs& runs) {
+  if (!runs.refused.empty()) return true;
+  try {
+    RunFigures figures = run_job(dataset, runs.setting, options.job);
+    if (figures.stopped) return false;
+    runs.figures.push_back(std::move(figures));
+  } catch (const ConfigError& error) {
+    runs.refused = error.what();
+  } catch (const MemoryError& error) {
+    runs.refused = error.what();
+  }
+  return true;
+}
+
+SweepRow row_of(const Runs& runs, std::int64_t samples) {
+  SweepRow row{.setting = runs.setting,
+               .spread = runs.rate_spread(),
+               .runs = static_cast<int>(runs.figures.size()),
+               .refused = runs.refused};
+  if (runs.figures.empty()) return row;
+  row.figures.verdict = runs.figures.back().verdict;
+  for (double RunFigures::*which :
+       {&RunFigures::samples_per_s, &RunFigures::memory_bytes, &RunFigures::utilisation, &RunFigures::transfer_share,
+        &RunFigures::first_batch_ms, &RunFigures::others_share, &RunFigures::sample_s, &RunFigures::cpu_share})
+    row.figures.*which = runs.middle(which);
+  row.epoch_s = row.figures.samples_per_s > 0 ? static_cast<double>(samples) / row.figures.samples_per_s : 0;
+  return row;
+}
+
+const SweepRow& fastest_of(const std::vector<SweepRow>& rows) {
+  return *std::max_element(rows.begin(), rows.end(), [](const SweepRow& a, const SweepRow& b) {
+    return a.figures.samples_per_s < b.figures.samples_per_s;
+  });
+}
+
+void choose(SweepReport& report) {
+  const SweepRow& fastest = fastest_of(report.rows);
+  if (!(fastest.figures.samples_per_s > 0))
+    throw ConfigError(fmt::format("no setting could run: {}", report.rows.back().refused));
+  const double given_away = std::max(kTolerance, fastest.spread / 2);
+  const auto size = [](const SweepRow& row) {
+    return std::tuple(row.setting.claimants(), row.figures.memory_bytes, row.setting.depth());
+  };
+  report.chosen = fastest;
+  for (const SweepRow& row : report.rows) {
+    if (row.figures.samples_per_s >= fastest.figures.samples_per_s * (1 - given_away) &&
+        size(row) < size(report.chosen))
+      report.chosen = row;
+  }
+  const RunFigures& figures = report.chosen.figures;
+  report.why = fmt::format("{:.0f} samples/s in {:.0f} MB", figures.samples_per_s, figures.memory_bytes / 1e6);
+  report.why += report.chosen.setting == fastest.setting
+                    ? ", the fastest here"
+                    : fmt::format(", within {:.0f} % of the fastest ({}: {:.0f}) with less", given_away * 100,
+                                  fastest.setting.str(), fastest.figures.samples_per_s);
+  if (figures.utilisation >= kNearlyAll)
+    report.why +=
+        fmt::format("; the step runs {:.0f} % of the time, so more workers cannot help", figures.utilisation * 100);
+  report.why += ". " + figures.verdict;
+}
+
+std::vector<MeasuredRow> measured(const std::vector<SweepRow>& rows) {
+  std::vector<MeasuredRow> measured;
+  for (const SweepRow& row : rows) {
+    if (row.figures.samples_per_s > 0)
+      measured.push_back({row.setting, row.figures.samples_per_s, row.figures.memory_bytes, row.figures.utilisation});
+  }
+  return measured;
+}
+
+void add_model(SweepReport& report, const SweepOptions& options) {
+  const double cpus = read_machine_limits().usable_cpus;
+  const int cores = physical_cores();
+  report.rules = rules_of_thumb(options.kinds.empty() ? WorkerKind::kThread : options.kinds.front(),
+                                cores > 0 ? cores : static_cast<int>(cpus), cpus);
+  const std::vector<MeasuredRow> rows = measured(report.rows);
+  if (rows.size() >= 2)
+    report.fit = fit_costs(rows, {.cpu_share = report.chosen.figures.cpu_share, .usable_cpus = cpus});
+  for (RuleOfThumb& rule : report.rules) {
+    const auto ran =
+        std::find_if(rows.begin(), rows.end(), [&](const MeasuredRow& row) { return row.setting == rule.setting; });
+    rule.measured = ran != rows.end();
+    if (rule.measured) rule.samples_per_s = ran->samples_per_s;
+    if (!rule.measured && rows.size() >= 2) rule.samples_per_s = predict(report.fit.costs, rule.setting).samples_per_s;
+  }
+}
+
+}  // namespace
+
+SweepReport sweep(const Dataset& dataset, const SweepOptions& options) {
+  std::vector<Runs> all;
+  for (const WorkerSetting& setting : settings_of(options)) all.push_back({setting});
+  if (all.empty() || options.repetitions < 1)
+    throw ConfigError("there is nothing to sweep: give kinds, workers, threads, prefetch, pinned and repetitions.");
+  SweepReport report;
+  const int runs = static_cast<int>(all.size()) * options.repetitions;
+  int run = 0;
+  for (int repetition = 0; repetition < options.repetitions && !report.interrupted; ++repetition) {
+    for (Runs& one : all) {
+      if (options.on_progress) options.on_progress(++run, runs, one.setting);
+      if (run_once(dataset, options, one)) continue;
+      report.interrupted = true;
+      break;
+    }
+  }
+  for (const Runs& one : all) {
+    if (!one.figures.empty() || !one.refused.empty()) report.rows.push_back(row_of(one, dataset.size()));
+    report.others_share += one.middle(&RunFigures::others_share) / static_cast<double>(all.size());
+  }
+  if (report.rows.empty()) throw Error("the sweep was stopped before its first run was done.");
+  choose(report);
+  add_model(report, options);
+  return report;
+}
+
+}  // namespace infeed

@@ -1,0 +1,116 @@
+// Sweeps of a few milliseconds: what they say, not how fast it was.
+
+#include "infeed/tuner/sweep.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "infeed/base/error.h"
+#include "infeed/dataset/synthetic.h"
+
+namespace infeed {
+namespace {
+
+class SweepTest : public ::testing::Test {
+ protected:
+  SweepOptions quick() const {
+    return {.kinds = {WorkerKind::kThread, WorkerKind::kFork},
+            .workers = {0, 1, 2},
+            .repetitions = 2,
+            .job = {.batch_size = 4, .step_ms = 0.1, .seconds = 0.02, .warm_up_batches = 1}};
+  }
+  static std::size_t count(const std::string& text, const std::string& what) {
+    std::size_t found = 0;
+    for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
+    return found;
+  }
+  SyntheticDataset data{200, Schema{{"x", DType::kUInt8, {1000}}}, {.cost_us = 20}};
+};
+
+TEST_F(SweepTest, RunsEachSettingInTurnsAndInlineOnce) {
+  std::vector<std::string> order;
+  SweepOptions options = quick();
+  options.on_progress = [&](int, int runs, const WorkerSetting& setting) {
+    EXPECT_EQ(runs, 10);
+    order.push_back(setting.str());
+  };
+  const SweepReport report = sweep(data, options);
+  const std::vector<std::string> once = {"inline", "thread x 1", "thread x 2", "fork x 1", "fork x 2"};
+  ASSERT_EQ(order.size(), 10U);
+  EXPECT_TRUE(std::equal(once.begin(), once.end(), order.begin()) &&
+              std::equal(once.begin(), once.end(), order.begin() + 5));
+  EXPECT_EQ(report.rows.size(), 5U);
+}
+
+TEST_F(SweepTest, SaysRateMemoryAndReason) {
+  const SweepReport report = sweep(data, quick());
+  for (const SweepRow& row : report.rows) {
+    EXPECT_GT(row.figures.samples_per_s, 0) << row.setting.str();
+    EXPECT_GT(row.figures.memory_bytes, 0) << row.setting.str();
+    EXPECT_GT(row.figures.utilisation, 0) << row.setting.str();
+    EXPECT_EQ(row.runs, 2);
+  }
+  EXPECT_NE(report.str().find("Recommended: "), std::string::npos);
+  EXPECT_NE(report.str().find("0.75 x physical cores"), std::string::npos);
+  EXPECT_NE(report.str().find("largest error on the measured rows"), std::string::npos);
+}
+
+TEST_F(SweepTest, GivesCsvJsonAndAPicture) {
+  const SweepReport report = sweep(data, quick());
+  EXPECT_EQ(count(report.csv(), "\n"), 6U);
+  EXPECT_EQ(State::from_json(report.to_state().to_json()).get_states("rows").size(), 5U);
+  const std::string svg = report.svg();
+  EXPECT_EQ(svg.rfind("<svg", 0), 0U);
+  EXPECT_EQ(count(svg, "r=\"3.5\""), 5U);
+}
+
+TEST_F(SweepTest, KeepsWhatWasMeasuredWhenStopped) {
+  SweepOptions options = quick();
+  int runs = 0;
+  options.on_progress = [&](int run, int, const WorkerSetting&) { runs = run; };
+  options.job.stop = [&] { return runs > 2; };
+  const SweepReport report = sweep(data, options);
+  EXPECT_TRUE(report.interrupted);
+  EXPECT_EQ(report.rows.size(), 2U);
+  EXPECT_NE(report.str().find("Stopped early"), std::string::npos);
+}
+
+TEST_F(SweepTest, MeasuresTransfersToASimulatedDevice) {
+  SweepOptions options = quick();
+  options.kinds = {WorkerKind::kThread};
+  options.workers = {1};
+  options.pinned = {true, false};
+  options.job.device = "simulated";
+  options.job.device_bytes_per_s = 1e9;
+  const SweepReport report = sweep(data, options);
+  ASSERT_EQ(report.rows.size(), 2U);
+  EXPECT_FALSE(report.rows[1].setting.pinned);
+  EXPECT_GT(report.rows[0].figures.transfer_share, 0);
+}
+
+TEST_F(SweepTest, LeavesOutWhatCannotRun) {
+  SweepOptions options = quick();
+  options.kinds = {WorkerKind::kThread};
+  options.threads = {1, 1000};
+  options.workers = {1};
+  const SweepReport report = sweep(data, options);
+  EXPECT_EQ(report.chosen.setting.threads, 1);
+  EXPECT_NE(report.rows[1].refused.find("threads_per_worker"), std::string::npos);
+}
+
+TEST_F(SweepTest, RefusesAnEmptySweep) {
+  SweepOptions options = quick();
+  options.workers = {};
+  EXPECT_THROW(static_cast<void>(sweep(data, options)), ConfigError);
+}
+
+TEST_F(SweepTest, TuneMeasuresTheJobToo) {
+  const Tuned tuned = tune(measure_job(data, quick().job), {.max_workers = 2, .most_trials = 5});
+  EXPECT_GT(tuned.chosen.samples_per_s, 0);
+  EXPECT_LE(tuned.trials.size(), 5U);
+}
+
+}  // namespace
+}  // namespace infeed
