@@ -13,5 +13,11 @@ struct Command {
 
 [[nodiscard]] Command add_prepare(CLI::App& program);
 [[nodiscard]] Command add_doctor(CLI::App& program);
+[[nodiscard]] Command add_sweep(CLI::App& program);
+[[nodiscard]] Command add_tune(CLI::App& program);
+[[nodiscard]] Command add_bench(CLI::App& program);
+
+/// `infeed sweep` as a program.
+[[nodiscard]] Command configure_sweep(CLI::App& app);
 
 }  // namespace infeed::tools

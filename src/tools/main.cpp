@@ -11,7 +11,9 @@ int main(int argc, char** argv) {
   CLI::App app{"infeed: the engine that feeds accelerators"};
   app.set_version_flag("--version", INFEED_VERSION);
   app.require_subcommand(1);
-  const infeed::tools::Command commands[] = {infeed::tools::add_prepare(app), infeed::tools::add_doctor(app)};
+  const infeed::tools::Command commands[] = {infeed::tools::add_prepare(app), infeed::tools::add_doctor(app),
+                                             infeed::tools::add_sweep(app), infeed::tools::add_tune(app),
+                                             infeed::tools::add_bench(app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,0 +1,92 @@
+#include "tools/job_arguments.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <fstream>
+
+#include "infeed/base/error.h"
+#include "infeed/dataset/image_folder.h"
+#include "infeed/dataset/synthetic.h"
+#include "infeed/transform/image.h"
+
+namespace infeed::tools {
+namespace {
+
+std::atomic<bool> asked_to_stop{false};
+
+}  // namespace
+
+void JobArguments::add_to(CLI::App& app) {
+  app.add_option("--data", data, "Folder of pictures, a folder for each class. Default: made-up samples");
+  app.add_option("--image-size", image_size, "Side of the training crops, pixels")->capture_default_str();
+  app.add_option("--samples", samples, "Made-up: how many")->capture_default_str();
+  app.add_option("--cost-us", cost_us, "Made-up: CPU time of a sample, microseconds")->capture_default_str();
+  app.add_option("--sample-kb", sample_kb, "Made-up: size of a sample, kB")->capture_default_str();
+  app.add_option("--batch-size", job.batch_size, "Samples a batch")->capture_default_str();
+  app.add_option("--step-ms", job.step_ms, "The trainer's step for a batch, milliseconds")->capture_default_str();
+  app.add_option("--device", job.device, "Where batches go first: simulated, cuda:0. Default: they stay on the host");
+  app.add_option("--device-gb-per-s", device_gb_per_s, "Of the simulated device's link")->capture_default_str();
+  app.add_option("--memory-limit", job.memory_limit, "Bytes that the loader's batches may take; 0: no limit");
+  app.add_option("--seconds", job.seconds, "Measured, of each run; start and warm-up come before")
+      ->capture_default_str();
+  app.add_option("--seed", job.seed, "Of the order and the transforms")->capture_default_str();
+}
+
+std::unique_ptr<Dataset> JobArguments::dataset() const {
+  if (data.empty())
+    return std::make_unique<SyntheticDataset>(samples, Schema{{"x", DType::kUInt8, {sample_kb * 1000}}},
+                                              SyntheticOptions{.cost_us = cost_us});
+  ImageFolderOptions options;
+  options.transforms = {random_resized_crop(image_size), random_horizontal_flip(), normalize()};
+  return std::make_unique<ImageFolder>(data, options);
+}
+
+JobOptions JobArguments::options() const {
+  JobOptions options = job;
+  options.device_bytes_per_s = device_gb_per_s * 1e9;
+  options.stop = [] { return interrupted(); };
+  return options;
+}
+
+std::vector<WorkerKind> worker_kinds(const std::vector<std::string>& names) {
+  std::vector<WorkerKind> kinds;
+  for (const std::string& name : names) {
+    bool known = false;
+    for (const WorkerKind kind : {WorkerKind::kThread, WorkerKind::kFork, WorkerKind::kSpawn}) {
+      if (name != to_string(kind)) continue;
+      kinds.push_back(kind);
+      known = true;
+    }
+    if (!known) throw ConfigError(fmt::format("'{}' is no kind of worker; there are thread, fork and spawn.", name));
+  }
+  return kinds;
+}
+
+void catch_interrupts() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { asked_to_stop = true; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+bool interrupted() noexcept { return asked_to_stop; }
+
+void show_progress(const std::string& text) {
+  if (isatty(STDERR_FILENO) == 1) fmt::print(stderr, "\r\033[K{}", text);
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  if (path == "-") {
+    fmt::print("{}", text);
+    return;
+  }
+  std::ofstream file(path);
+  file << text;
+  if (!file.flush()) throw DataError(fmt::format("{} cannot be written.", path));
+}
+
+}  // namespace infeed::tools

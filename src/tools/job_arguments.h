@@ -1,0 +1,41 @@
+#pragma once
+/// What `infeed sweep`, `infeed tune` and `infeed bench` ask in common: data, batch, step, device.
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "infeed/dataset/dataset.h"
+#include "infeed/tuner/sweep.h"
+
+namespace infeed::tools {
+
+struct JobArguments {
+  std::string data;  ///< an image folder; empty: made-up samples
+  int image_size = 224;
+  std::int64_t samples = 100'000, cost_us = 1000, sample_kb = 150;
+  double device_gb_per_s = 12;
+  JobOptions job;
+
+  void add_to(CLI::App& app);
+  [[nodiscard]] std::unique_ptr<Dataset> dataset() const;
+  /// With the device's speed, and an end on Ctrl-C.
+  [[nodiscard]] JobOptions options() const;
+};
+
+/// "thread", "fork", "spawn". Throws ConfigError.
+[[nodiscard]] std::vector<WorkerKind> worker_kinds(const std::vector<std::string>& names);
+
+/// From now on the first Ctrl-C only leaves a mark; the second ends the program.
+void catch_interrupts();
+[[nodiscard]] bool interrupted() noexcept;
+
+/// A line on a terminal's standard error, in place of the one before; nothing elsewhere. Empty: takes it away.
+void show_progress(const std::string& text);
+
+/// "-": standard output. Throws DataError.
+void write_file(const std::string& path, const std::string& text);
+
+}  // namespace infeed::tools
