@@ -12,7 +12,7 @@ import atexit
 import json
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from infeed import _native
 from infeed.batch import Batch, BatchTuple
@@ -41,7 +41,8 @@ class Loader:
         shuffle: a RandomSampler with `seed`. Excludes sampler and batch_sampler.
         sampler: one of infeed.samplers, or any iterable of indices (its set_epoch(epoch), if any, is called).
         batch_sampler: the same of lists of indices. Excludes batch_size, shuffle, sampler and drop_last.
-        num_workers: at most 64; 0: the caller does the work.
+        num_workers: at most 64; 0: the caller does the work; "auto": begins with half of the usable CPUs and follows
+            what the trainer needs, without changing a batch; each change is a line in the log at level info.
         worker_kind: "inline", "thread", "fork", "spawn"; "auto" is inline for num_workers=0, else threads.
         drop_last: leaves out a last batch that is not full.
         seed: of the shuffle and of all transforms.
@@ -71,7 +72,7 @@ class Loader:
         shuffle: bool = False,
         sampler: Sampler | Iterable[int] | None = None,
         batch_sampler: BatchSampler | Iterable[Sequence[int]] | None = None,
-        num_workers: int = 0,
+        num_workers: int | Literal["auto"] = 0,
         worker_kind: str = "auto",
         *,
         drop_last: bool = False,
@@ -105,7 +106,7 @@ class Loader:
         options = _options(
             batch_size=batch_size,
             shuffle=shuffle,
-            num_workers=num_workers,
+            num_workers=0 if num_workers == "auto" else num_workers,
             drop_last=drop_last,
             seed=seed,
             threads_per_worker=threads_per_worker,
@@ -121,6 +122,8 @@ class Loader:
             memory_limit=memory_limit,
             extent_bytes=extent_bytes,
         )
+        if num_workers == "auto":
+            options.set_auto_workers()
         options.set_worker_kind(worker_kind)
         options.set_filling(filling)
         options.set_on_error(on_error)

@@ -63,6 +63,7 @@ void bind_options(nb::module_& module) {
       .def_rw("worker_executable", &O::worker_executable)
       .def_rw("memory_limit", &O::memory_limit)
       .def_rw("extent_bytes", &O::extent_bytes)
+      .def("set_auto_workers", [](O& self) { self.num_workers = kAutoWorkers; })
       .def("set_worker_kind",
            [](O& self, const std::string& name) { self.worker_kind = parse("worker_kind", name, kWorkerKinds); })
       .def("set_filling", [](O& self, const std::string& name) { self.filling = parse("filling", name, kFillings); })
