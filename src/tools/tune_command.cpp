@@ -12,6 +12,8 @@
 namespace infeed::tools {
 namespace {
 
+constexpr int kInterrupted = 130;  // exit status
+
 struct Given {
   JobArguments job;
   std::vector<std::string> kinds = {"thread"};
@@ -72,7 +74,7 @@ int run_bench(BenchGiven& given) {
         row.figures.utilisation * 100, row.figures.transfer_share * 100, row.figures.others_share * 100,
         row.figures.verdict);
   }
-  return 0;
+  return report.interrupted ? kInterrupted : 0;
 }
 
 }  // namespace

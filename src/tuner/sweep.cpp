@@ -15,6 +15,7 @@ namespace infeed {
 namespace {
 
 constexpr double kTolerance = 0.02;
+constexpr double kMostNoise = 0.1;  // rows that differ by more are not the same, however noisy they were
 constexpr double kNearlyAll = 0.9;
 
 std::vector<WorkerSetting> settings_of(const SweepOptions& options) {
@@ -98,7 +99,7 @@ void choose(SweepReport& report) {
   const SweepRow& fastest = fastest_of(report.rows);
   if (!(fastest.figures.samples_per_s > 0))
     throw ConfigError(fmt::format("no setting could run: {}", report.rows.back().refused));
-  const double given_away = std::max(kTolerance, fastest.spread / 2);
+  const double given_away = std::clamp(fastest.spread / 2, kTolerance, kMostNoise);
   const auto size = [](const SweepRow& row) {
     return std::tuple(row.setting.claimants(), row.figures.memory_bytes, row.setting.depth());
   };
