@@ -116,6 +116,13 @@ def test_workers_come_and_go_while_batches_stay_the_same():
         assert got + indices(iterator) == expected
 
 
+def test_auto_workers_change_no_batch():
+    expected = indices(infeed.Loader(numbers(), 5, True))
+    with infeed.Loader(numbers(), 5, True, num_workers="auto") as loader:
+        assert indices(loader) == expected
+        assert loader.num_workers >= 1
+
+
 def test_stats_count_and_print():
     loader = infeed.Loader(numbers(10), 5, num_workers=2, worker_kind="fork")
     list(loader)
