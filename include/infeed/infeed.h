@@ -43,3 +43,7 @@
 #include "infeed/sampler/weighted.h"
 #include "infeed/transform/compose.h"
 #include "infeed/transform/image.h"
+#include "infeed/tuner/fit.h"
+#include "infeed/tuner/model.h"
+#include "infeed/tuner/sweep.h"
+#include "infeed/tuner/tune.h"
