@@ -49,7 +49,7 @@ std::shared_ptr<BatchMemory> make_memory(const ExchangeOptions& options) {
     try {
       Arena arena = Arena::create(sizes.arena);
       sizes.ring.num_extents = arena.num_extents();
-      return std::make_shared<BatchMemory>(std::move(arena), sizes.ring);
+      return std::make_shared<BatchMemory>(std::move(arena), sizes.ring, sizes.arena.min_extents);
     } catch (const MemoryError&) {
       if (halvings == kMostHalvings) throw;
     }

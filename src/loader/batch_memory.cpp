@@ -16,11 +16,12 @@ constexpr std::size_t kAlign = 128;
 
 }  // namespace
 
-BatchMemory::BatchMemory(Arena arena, const RingConfig& config)
+BatchMemory::BatchMemory(Arena arena, const RingConfig& config, int keep_warm)
     : arena_(std::move(arena)),
       ring_(Ring::format(arena_.control(), config)),
       home_(process_generation()),
-      warm_bytes_(static_cast<std::size_t>(config.num_extents), 0) {
+      warm_bytes_(static_cast<std::size_t>(config.num_extents), 0),
+      keep_warm_(keep_warm) {
   watch_forks();
   arena_.keep_while(held_);
 }
@@ -102,7 +103,7 @@ bool BatchMemory::next_is_cold() const noexcept {
 }
 
 void BatchMemory::trim() noexcept {
-  if (keep_warm_) return;
+  if (keep_all_warm_) return;
   int in_use = 0;
   int warm = 0;
   for (std::size_t i = 0; i < warm_end_; ++i) {
@@ -112,8 +113,10 @@ void BatchMemory::trim() noexcept {
   }
   peak_in_use_ = std::max(peak_in_use_, in_use);
   if (++batches_since_look_ < kTrimInterval) return;
-  // One above the peak stays warm: it is what the next burst takes first.
-  for (std::size_t i = warm_end_; i-- > 0 && warm > peak_in_use_ + 1;) {
+  // One above the peak stays warm: it is what the next burst takes first. A queue that is nearly empty now, as at each
+  // end of an epoch, is full again soon, and pages cost more to get back than to copy.
+  const int keep = std::max(peak_in_use_ + 1, keep_warm_);
+  for (std::size_t i = warm_end_; i-- > 0 && warm > keep;) {
     if (warm_bytes_[i] == 0 || !ring_.acquire_extent(static_cast<int>(i))) continue;
     arena_.punch(static_cast<int>(i));
     warm_bytes_[i] = 0;

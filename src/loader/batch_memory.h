@@ -17,7 +17,8 @@ namespace infeed {
 /// Threads: lend() and trim() from the consumer; a lent extent may come home on any thread.
 class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
  public:
-  BatchMemory(Arena arena, const RingConfig& config);
+  /// Of the extents that were ever written, `keep_warm` keep their pages though they are free: what a full queue takes.
+  BatchMemory(Arena arena, const RingConfig& config, int keep_warm);
   ~BatchMemory();
   BatchMemory(const BatchMemory&) = delete;
   BatchMemory& operator=(const BatchMemory&) = delete;
@@ -37,10 +38,11 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
   [[nodiscard]] bool is_warm(int extent) const noexcept { return warm_bytes_[static_cast<std::size_t>(extent)] != 0; }
   /// True if no extent that was ever written is free: the next one costs new memory.
   [[nodiscard]] bool next_is_cold() const noexcept;
-  /// Gives the pages of free extents back where more are warm than were in use at once lately. Call once a batch.
+  /// Gives the pages of free extents back where more are warm than a full queue takes, and than were in use at once
+  /// lately. Call once a batch.
   void trim() noexcept;
   /// From now on no page is given back: a device has locked some, and a locked page outlives its hole.
-  void keep_warm() noexcept { keep_warm_ = true; }
+  void keep_all_warm() noexcept { keep_all_warm_ = true; }
 
   /// From now on an extent that comes home gives its pages back: no batch will lie there again.
   void serve_no_more() noexcept { served_ = true; }
@@ -66,7 +68,8 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
   std::atomic<bool> served_{false};
   std::vector<std::size_t> warm_bytes_;  ///< per extent: how far it was ever written since the last punch
   std::size_t warm_end_ = 0;             ///< no extent from here on was ever written
-  bool keep_warm_ = false;
+  int keep_warm_;
+  bool keep_all_warm_ = false;
   int peak_in_use_ = 0;  ///< since the last look
   int batches_since_look_ = 0;
 };

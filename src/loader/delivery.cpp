@@ -49,7 +49,8 @@ std::optional<SourceBatch> Loader::Engine::next_source() {
     source.result = memory_->ring().take(in_flight_[position].slot);
     trace_->taken(source.result.seq);
     in_flight_.erase(in_flight_.begin() + static_cast<std::ptrdiff_t>(position));
-    if (source.result.extent != kNoExtent) memory_->touch(source.result.extent, source.result.nbytes);
+    if (source.result.extent != kNoExtent)
+      memory_->touch(source.result.extent, std::max<std::size_t>(source.result.nbytes, settings_.batch_bytes));
     largest_batch_ = std::max<std::uint64_t>(largest_batch_, source.result.nbytes);
     if (source.work.shard >= 0) {
       feed_->taken(source.work, source.result.shard_ended);

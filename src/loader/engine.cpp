@@ -18,8 +18,9 @@ namespace {
 constexpr int kStateVersion = 1;
 constexpr int kExtents = 1024;
 constexpr int kFewestExtents = 64;
-constexpr int kAnswerMs = 5000;                                    // a fork of a parent with many GB takes long
-constexpr int kShortAnswerMs = 1000;                               // a machine with more to do than processors, too
+constexpr int kBesideTheQueue = 3;    // extents: handed out, held until the next is, compacted
+constexpr int kAnswerMs = 5000;       // a fork of a parent with many GB takes long
+constexpr int kShortAnswerMs = 1000;  // a machine with more to do than processors, too
 constexpr std::uint64_t kAddressSpace = std::uint64_t{256} << 30;  // of one loader, where its batches are large
 
 // Names the thread that is in next() while it lives.
@@ -102,9 +103,9 @@ void Loader::Engine::start_workers() {
   Arena arena = Arena::create({.control_bytes = Ring::bytes(ring),
                                .extent_bytes = settings_.extent_bytes,
                                .num_extents = ring.num_extents,
-                               .min_extents = settings_.depth + 3});
+                               .min_extents = settings_.depth + kBesideTheQueue});
   ring.num_extents = arena.num_extents();
-  memory_ = std::make_shared<BatchMemory>(std::move(arena), ring);
+  memory_ = std::make_shared<BatchMemory>(std::move(arena), ring, settings_.depth + kBesideTheQueue);
   trace_by_environment();
   trace_ = RingTrace::make(memory_, options_.threads_per_worker);
   plan_ = {.dataset = dataset_,
@@ -325,7 +326,7 @@ LoaderStats Loader::Engine::stats() const {
 
 void Loader::Engine::keep_memory_warm() {
   const auto lock = lock_ours();
-  memory_->keep_warm();
+  memory_->keep_all_warm();
 }
 
 void Loader::Engine::reset_stats() {

@@ -3,12 +3,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <functional>
+#include <semaphore>
 
 #include "infeed/base/error.h"
 #include "infeed/dataset/synthetic.h"
 #include "infeed/loader/loader.h"
 #include "support/epochs.h"
+#include "support/gate.h"
 #include "support/processes.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -60,13 +63,64 @@ TEST(MemoryTest, FewExtentsServeAWholeEpoch) {
 }
 
 TEST(MemoryTest, PagesThatABurstOfHeldBatchesWarmedAreGivenBack) {
-  Loader loader(dataset(), {.batch_size = 1, .num_workers = 1});
-  std::vector<Batch> held;
-  while (auto batch = loader.next()) held.push_back(std::move(*batch));
-  EXPECT_GE(loader.stats().arena_bytes, 60U * kMiB);
-  held.clear();
-  testing::rest_of_epoch(loader);
-  EXPECT_LE(loader.stats().arena_bytes, 12U * kMiB);
+  for (const Filling filling : {Filling::kCooperative, Filling::kWhole}) {
+    Loader loader(dataset(), {.batch_size = 1, .num_workers = 1, .filling = filling});
+    std::vector<Batch> held;
+    while (auto batch = loader.next()) held.push_back(std::move(*batch));
+    EXPECT_GE(loader.stats().arena_bytes, 60U * kMiB);
+    held.clear();
+    testing::rest_of_epoch(loader);
+    EXPECT_LE(loader.stats().arena_bytes, 12U * kMiB);
+  }
+}
+
+// 64 rows of 1 MiB. What is not asked for is not read.
+class Ticketed final : public Dataset {
+ public:
+  [[nodiscard]] std::int64_t size() const override { return dataset().size(); }
+  [[nodiscard]] const Schema& schema() const override { return dataset().schema(); }
+  void read(Row& row) const override {
+    tickets_.acquire();
+    dataset().read(row);
+    ++read_;
+  }
+  void let_read(int rows) { tickets_.release(rows); }
+  void wait_until_read(int rows) const {
+    testing::wait_until([&] { return read_ == rows; });
+  }
+
+ private:
+  mutable std::counting_semaphore<> tickets_{0};
+  mutable std::atomic<int> read_{0};
+};
+
+TEST(MemoryTest, ADeepQueueKeepsItsMemoryOverTheEndsOfEpochs) {
+  Loader loader(dataset(), {.batch_size = 1, .num_workers = 1, .prefetch = 24});
+  std::uint64_t most = 0;
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    while (loader.next()) {
+      const std::uint64_t now = loader.stats().arena_bytes;
+      EXPECT_GE(now, most);
+      most = now;
+    }
+  }
+}
+
+TEST(MemoryTest, AQueueKeepsItsMemoryThroughATimeOfShortage) {
+  Ticketed rows;
+  Loader loader(rows, {.batch_size = 1, .num_workers = 1, .prefetch = 12, .filling = Filling::kWhole});
+  rows.let_read(13);
+  EXPECT_TRUE(loader.next());
+  rows.wait_until_read(13);
+  const std::uint64_t full = loader.stats().arena_bytes;
+  EXPECT_GE(full, 12U * kMiB);
+  for (int i = 0; i < 12; ++i) EXPECT_TRUE(loader.next());
+  for (int i = 0; i < 48; ++i) {
+    rows.let_read(1);
+    EXPECT_TRUE(loader.next());
+  }
+  EXPECT_GE(loader.stats().arena_bytes, full);
+  rows.let_read(3);
 }
 
 TEST(MemoryTest, AnAddressSpaceLimitLeavesASmallerArena) {

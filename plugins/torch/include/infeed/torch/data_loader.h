@@ -113,8 +113,6 @@ class DataLoader {
     ours.batch_sampler = std::move(requests);
     ours.collate = maker_;
     loader_.emplace(rows_, std::move(ours));
-    // Whoever asks for a depth has the memory for it; emptied and filled again, it would cost more than the batches.
-    if (options.max_jobs()) loader_->keep_memory_warm();
   }
 
   /// Begins an epoch; what is left of another ends.
