@@ -2,26 +2,10 @@
 
 import pytest
 import torch
+from cuda_stand_ins import Runtime, Stream, accelerate
+from infeed.errors import DeviceError
 from infeed.torch import DataLoader, _pin
 from loader_datasets import Squares
-
-
-class Stream:
-    """Records events that pass when the test says so."""
-
-    def __init__(self):
-        self.events = []
-
-    def record(self):
-        self.events.append(Event())
-        return self.events[-1]
-
-
-class Event:
-    passed = False
-
-    def query(self):
-        return self.passed
 
 
 class Lease:
@@ -71,18 +55,16 @@ def test_the_extent_goes_home_once_the_event_has_passed(held):
     assert held.home == [True] and held.retention.is_empty
 
 
-class Runtime:
-    """The CUDA runtime's two calls, noted."""
+def test_where_no_event_can_be_recorded_the_extent_is_kept(held, monkeypatch):
+    def refuse():
+        raise DeviceError("a graph is being captured")
 
-    def __init__(self):
-        self.calls = []
-
-    def cudaHostRegister(self, address, nbytes, flags):
-        self.calls.append(("lock", address, nbytes))
-        return 0
-
-    def cudaHostUnregister(self, address):
-        self.calls.append(("unlock", address))
+    monkeypatch.setattr(held.retention, "_record", refuse)
+    held.batch = None
+    held.retention.next_batch()
+    monkeypatch.setattr(held.retention, "_record", held.stream.record)
+    held.retention.next_batch()
+    assert (len(held.stream.events), held.home) == (1, [])
 
 
 @pytest.fixture
@@ -110,18 +92,6 @@ def test_batches_of_a_pinning_iterator_lie_in_locked_memory_until_events_pass(mo
     assert len(stream.events) == 1  # of the batch that was dropped at once
     assert any(kind == "lock" and start <= address < start + size[0] for kind, start, *size in runtime.calls if size)
     list(iterator)
-
-
-def accelerate(monkeypatch, stream, runtime):
-    """Makes torch say that a CUDA device is there, as far as a loader asks."""
-    device = torch.device("cuda")
-    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
-    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: device)
-    monkeypatch.setattr(torch.accelerator, "current_device_index", lambda: 0)
-    monkeypatch.setattr(torch.cuda, "cudart", lambda: runtime)
-    monkeypatch.setattr(torch.cuda, "check_error", lambda code: None)
-    monkeypatch.setattr(_pin, "_record", stream.record)
-    monkeypatch.setattr(_pin, "pin_memory", lambda data, device: data)
 
 
 def test_an_error_while_pinning_reads_as_stocks(monkeypatch):

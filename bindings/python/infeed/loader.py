@@ -61,6 +61,12 @@ class Loader:
         worker_executable: path of infeed-worker; "": $INFEED_WORKER, then the package's own.
         memory_limit: bytes that batches in flight and held may take together; 0: what the machine allows.
         extent_bytes: address space of one batch; 0: twice the batch where its size is known, else 1 GiB.
+        device: where batches arrive. "cuda:0", with output="torch": tensors there, in memory of torch's allocator, for the
+            stream that is current at next(). "simulated:0": copied by infeed's model of an accelerator. None: the host.
+        prefetch_to_device: batches copied ahead of next(), one batch of device memory each. 0: batches stay on the
+            host, page-locked for `device`, and are written again only when all that was queued there, in any stream,
+            by the next() after they were dropped, is done.
+        pin_memory: prefetch_to_device=0, on "cuda:0" if no device is named.
         output: "numpy", "torch" (tensors) or "dlpack" (objects with __dlpack__ and the buffer protocol).
         as_tuple: batches are tuples in the order of dataset.fields, not dicts.
     """
@@ -92,6 +98,9 @@ class Loader:
         worker_executable: str = "",
         memory_limit: int = 0,
         extent_bytes: int = 0,
+        device: str | None = None,
+        prefetch_to_device: int = 2,
+        pin_memory: bool = False,
         output: str = "numpy",
         as_tuple: bool = False,
     ) -> None:
@@ -103,6 +112,9 @@ class Loader:
         self.dataset = dataset
         self.batch_size = batch_size
         self.output = output
+        self._stages = device is not None and prefetch_to_device > 0 and not pin_memory and _is_cuda(device)
+        if self._stages:
+            device = _checked_cuda(device, prefetch_to_device, output)
         options = _options(
             batch_size=batch_size,
             shuffle=shuffle,
@@ -121,6 +133,9 @@ class Loader:
             worker_executable=worker_executable,
             memory_limit=memory_limit,
             extent_bytes=extent_bytes,
+            device="" if device is None else str(device),
+            prefetch_to_device=0 if self._stages else prefetch_to_device,
+            pin_memory=pin_memory,
         )
         if num_workers == "auto":
             options.set_auto_workers()
@@ -135,12 +150,21 @@ class Loader:
             options.set_collate(*collate_spec(collate))
         batch_type = BatchTuple if as_tuple else Batch
         self._native = _native.Loader(dataset._native, options, output, batch_type)
+        self._ahead = prefetch_to_device
+        self._staged: Any = None  # the newest iterator of a loader that stages
+        self._device = device
         self._text = f"{dataset!r}, batch_size={batch_size}, worker_kind={worker_kind!r}"
         _live.add(self)
 
     def __iter__(self) -> Iterator[Any]:
         """One epoch of batches: Batch (a dict), or BatchTuple."""
-        return iter(self._native)
+        if not self._stages:
+            return iter(self._native)
+        from infeed.torch._native_staging import StagedIterator
+
+        self._drop_staged()
+        self._staged = StagedIterator(self._native, self._device, self._ahead)
+        return self._staged
 
     def __len__(self) -> int:
         """Batches per epoch; TypeError where the sampler or the stream does not know."""
@@ -158,28 +182,35 @@ class Loader:
     def close(self) -> None:
         """Stops the workers. Batches that are held stay valid. A next() on another thread leaves with WorkerError."""
         self._native.close()
+        if self._staged is not None:
+            self._staged.close()
 
     @property
     def epoch(self) -> int:
         """Epoch of the batches that come now (or that the next iter() begins)."""
-        return self._native.epoch()
+        staged = self._staged_position
+        return self._native.epoch() if staged is None else staged[1]
 
     def set_epoch(self, epoch: int) -> None:
         """The next epoch to begin is `epoch`; drops the rest of the running one."""
+        self._drop_staged()
         self._native.set_epoch(epoch)
 
     def reset(self) -> None:
         """Drops the rest of the running epoch."""
+        self._drop_staged()
         self._native.reset()
 
     def state_dict(self) -> dict[str, Any]:
         """Position as of the last batch that was given: small, JSON-able, for any kind and number of workers. Equal to
         the C++ loader's state."""
-        return json.loads(self._native.state_dict())
+        staged = self._staged_position
+        return json.loads(self._native.state_dict() if staged is None else staged[0])
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next batch, of the next iter(), is the one after the saved position. StateError where it is not ours."""
         self._native.load_state_dict(json.dumps(state))
+        self._drop_staged()
 
     @property
     def num_workers(self) -> int:
@@ -193,6 +224,14 @@ class Loader:
         """Memory that batches have used is never given back to the system: needed where a device page-locks it."""
         self._native.keep_memory_warm()
 
+    @property
+    def _staged_position(self) -> Any:
+        return None if self._staged is None else self._staged.position
+
+    def _drop_staged(self) -> None:
+        if self._staged is not None:
+            self._staged.drop()
+
     def stats(self) -> Any:
         """Where time and memory go: attributes by the names of LoaderStats; str() gives a table."""
         return self._native.stats()
@@ -202,6 +241,21 @@ class Loader:
 
     def __repr__(self) -> str:
         return f"Loader({self._text}, output={self.output!r})"
+
+
+def _is_cuda(device: Any) -> bool:
+    return str(device).partition(":")[0] == "cuda"
+
+
+def _checked_cuda(device: Any, prefetch_to_device: int, output: str) -> Any:
+    if output != "torch":
+        raise ConfigError(
+            f"device is '{device}' and output '{output}'; batches arrive on a GPU as torch's tensors: use output=\"torch\", or "
+            "prefetch_to_device=0 for page-locked batches on the host."
+        )
+    from infeed.torch._device import checked_device
+
+    return checked_device(device, prefetch_to_device)
 
 
 def _milliseconds(option: str, seconds: float) -> int:

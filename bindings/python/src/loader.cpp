@@ -8,6 +8,7 @@
 
 #include "dataset.h"
 #include "infeed/base/error.h"
+#include "infeed/loader/stager.h"
 
 namespace infeed::python {
 namespace {
@@ -56,6 +57,15 @@ auto forward(const PythonLoader& self, Arguments... arguments) {
 void make_loader(PythonLoader* self, nb::object source, LoaderOptions& options, const std::string& output,
                  nb::object batch_type) {
   new (self) PythonLoader(std::move(source), std::move(options), BatchFactory(output_from(output), batch_type));
+}
+
+// A simulated device's memory is the host's: once their copies are done, its arrays are anybody's. (Batches for CUDA
+// stay on the host here; infeed.torch copies them into torch's memory.)
+Batch for_host(Batch staged, Stager& stager) {
+  stager.compute_stream().synchronize();
+  std::vector<NamedArray> arrays = staged.arrays();
+  for (NamedArray& named : arrays) named.array.device = {};
+  return {std::move(arrays), staged.indices(), staged.epoch(), staged.number(), staged.owner()};
 }
 
 const Schema& schema_of(nb::handle source) {
@@ -131,6 +141,7 @@ std::optional<nb::object> PythonLoader::next(std::uint64_t number, bool first) {
     std::shared_ptr<Loader> loader = open();
     const Unlocked unlocked;
     batch = draw(*loader, first);
+    if (batch && loader->stager() != nullptr) batch = for_host(std::move(*batch), *loader->stager());
     loader.reset();  // without the GIL, where close() left the last hold to us
   }
   if (!batch) return std::nullopt;

@@ -18,6 +18,7 @@ void bind_batch(nanobind::module_& module);
 void bind_options(nanobind::module_& module);
 void bind_stats(nanobind::module_& module);
 void bind_trace(nanobind::module_& module);
+void bind_device(nanobind::module_& module);
 void bind_loader(nanobind::module_& module);
 void bind_image(nanobind::module_& module);
 
@@ -39,6 +40,7 @@ NB_MODULE(_native, module) {
   infeed::python::bind_sampler(module);
   infeed::python::bind_batch(module);
   infeed::python::bind_options(module);
+  infeed::python::bind_device(module);
   infeed::python::bind_loader(module);
   infeed::python::bind_image(module);
 }

@@ -32,10 +32,12 @@ from infeed._worker.fetchers import DEFAULT_COLLATE, DEFAULT_CONVERT
 from infeed._worker.start import PickledUserCode, Start, UserCode
 from infeed._worker.team import Team, pickle_errors_explained
 from infeed.torch import _errors
+from infeed.torch._device import Staging
 from infeed.torch._pin import Pinner
 from infeed.torch._stats import Stats
 
 _BATCH, _ERROR, _END = worker_main.BATCH, worker_main.ERROR, worker_main.END
+_NO_BATCH = object()
 
 
 def ours_for(collate_fn: Any, collate: Any, convert: Any) -> Any:
@@ -52,15 +54,18 @@ class _Iterator(_MultiProcessingDataLoaderIter):
     the batch that next() returns. `_tasks` maps the number of each task without a delivered reply to its worker.
 
     For subclasses that keep a state: `_make_start`, `_begin_epoch`, `_wants_state`, `_posted`, `_received`,
-    `_delivered`, `_finish`.
+    `_delivered`, `_finish`; where batches are staged ahead, `_position` and `_handed_over`.
     """
 
     _shutdown = True  # until there are workers
     _reports_state = False  # whether workers send their states with every batch
     _broken: Callable[[], RuntimeError] | None = None  # makes the error of every further next()
+    _staging: Staging | None = None  # of a loader with a device, once the iterator stands where it begins
 
     def __init__(self, loader: Any) -> None:
         _BaseDataLoaderIter.__init__(self, loader)
+        if loader.device is not None:
+            self._pin_memory, self._pin_memory_device = True, loader.device.type
         self._prefetch_factor = loader.prefetch_factor
         self._in_order = loader.in_order
         assert self._num_workers > 0, "num_workers must be greater than 0 for a multi-process iterator"
@@ -70,13 +75,14 @@ class _Iterator(_MultiProcessingDataLoaderIter):
         self._wait_seconds = self._timeout if self._timeout > 0 else None
         self._last_stats = loader._last_stats
         self._batch_samples = getattr(loader.batch_sampler, "batch_size", None) or 1  # of a full one, for stats()
-        self._pinner = Pinner(self._pin_memory_device) if self._pin_memory else None
+        self._pinner = Pinner(self._pin_memory_device, loader.device is None) if self._pin_memory else None
         self._next_number = 0
         self._tasks: dict[int, int] = {}
         self._left: set[int] = set()  # workers that exited with 0 while replies of theirs were waiting
         self._start_workers(loader)
         try:
             self._reset(loader, first_iter=True)
+            self._staging = Staging.of(loader)
         except BaseException:
             self._shutdown_workers()
             raise
@@ -132,6 +138,8 @@ class _Iterator(_MultiProcessingDataLoaderIter):
     # --- an epoch ---
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
+        if self._staging is not None:
+            self._staging.clear()
         self._drop_tasks()
         _BaseDataLoaderIter._reset(self, loader, first_iter)
         self._turn = 0  # the worker whose turn it is
@@ -223,7 +231,7 @@ class _Iterator(_MultiProcessingDataLoaderIter):
         exchange.turn_began()
         samples = -1
         try:
-            data = self._deliver()
+            data = self._deliver() if self._staging is None else self._deliver_staged(self._staging)
             samples = self._batch_samples
             return data
         finally:
@@ -235,26 +243,80 @@ class _Iterator(_MultiProcessingDataLoaderIter):
         if self._pinner is not None:
             self._pinner.next_batch()
         while self._tasks:
-            number = self._wait()
-            worker = self._tasks[number]
-            tag, data, extra = self._take(number)
-            self._received(number, worker, tag, extra)
-            if tag == _BATCH:
-                self._in_flight[worker] -= 1
-                self._post_next()
-                self._delivered(number, worker)
+            data = self._attend(self._wait())
+            if data is not _NO_BATCH:
                 return data
-            if tag == _ERROR:
-                self._in_flight[worker] -= 1
-                self._post_next()
-                raise data.rebuild()
-            if tag == _END:
-                self._worker_ended(worker)
-                self._post_next()
         self._finish()
         if not self._persistent_workers:
             self._shutdown_workers()
         raise StopIteration
+
+    def _attend(self, number: int) -> Any:
+        """Takes the reply to a task that is done: its batch, _NO_BATCH where it has none, or raises its error."""
+        worker = self._tasks[number]
+        tag, data, extra = self._take(number)
+        self._received(number, worker, tag, extra)
+        if tag == _BATCH:
+            self._in_flight[worker] -= 1
+            self._post_next()
+            self._delivered(number, worker)
+            return data
+        if tag == _ERROR:
+            self._in_flight[worker] -= 1
+            self._post_next()
+            raise data.rebuild()
+        if tag == _END:
+            self._worker_ended(worker)
+            self._post_next()
+        return _NO_BATCH
+
+    def _deliver_staged(self, staging: Staging) -> Any:
+        """The next batch, on the device. Further ones follow it there as far as they are ready: none is waited for."""
+        staging.look()
+        if not staging:
+            try:
+                data = self._deliver()
+            except BaseException:
+                self._handed_over(self._position())
+                raise
+            staging.put(data, self._position())
+        while len(staging) <= staging.ahead and self._stage_ready(staging):
+            pass
+        position = staging.next_position
+        try:
+            data, _ = staging.take()
+        except torch.OutOfMemoryError:
+            raise  # the batch is still to come
+        except BaseException:
+            self._handed_over(position)
+            raise
+        self._handed_over(position)
+        return data
+
+    def _stage_ready(self, staging: Staging) -> bool:
+        """Stages a batch, or the error in its place, if one has come; False if none."""
+        while self._tasks and self._broken is None:
+            due = (next(iter(self._tasks)),) if self._in_order else tuple(self._tasks)
+            number = next((number for number in due if self._exchange.ready(number)), None)
+            if number is None:
+                return False
+            try:
+                data = self._attend(number)
+            except Exception as error:
+                if number in self._tasks:  # there was no room for it: later, perhaps
+                    return False
+                staging.put_error(error, self._position())
+                return True
+            if data is not _NO_BATCH:
+                staging.put(data, self._position())
+                return True
+        return False
+
+    def _position(self) -> Any:
+        """What the loader's state is made of, as of the last batch that was received."""
+
+    def _handed_over(self, position: Any) -> None:
+        """`position` is that of the batch, or error, that next() gives; others are staged behind it."""
 
     def _wait(self) -> int:
         """The number of a task that is done: the oldest, or any where order does not matter."""
@@ -367,6 +429,8 @@ class _Iterator(_MultiProcessingDataLoaderIter):
         finally:
             self._exchange.close()
             self._user_code.close()
+            if self._staging is not None:
+                self._staging.settle()
             if self._pinner is not None:
                 self._pinner.close()
 

@@ -4,12 +4,16 @@ The extents that batches lie in are locked once, so their tensors are pinned as 
 tensors, objects with their own pin_memory) is pinned by torch's rules. No thread is needed: nothing is copied.
 
 torch's host allocator keeps a pinned block until the copies that read it are done. It does not know this memory, so:
-a batch's extent goes home only when the user has dropped the batch and an event, recorded on the current stream at a
-later next(), has passed. `x.cuda(non_blocking=True); del x` then reads what it should.
+a batch's extent goes home only when the user has dropped the batch and an event, recorded behind all streams of the
+device at a later next(), has passed. `x.cuda(non_blocking=True); del x` then reads what it should, in side streams too.
+infeed's CUDA plugin records such events; without it they are in the current stream, and copies in other streams must be
+waited for before their batch is dropped.
 """
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import sys
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -17,9 +21,13 @@ from typing import Any, Protocol
 import torch
 from torch.utils.data._utils.pin_memory import pin_memory
 
+from infeed._native import Device, open_device
 from infeed._worker.errors import CaughtError
+from infeed.errors import DeviceError
 
 _PAGE = 4096
+_PORTABLE = 1  # cudaHostRegisterPortable: for all devices
+_log = logging.getLogger(__name__)
 
 
 class Event(Protocol):
@@ -41,7 +49,7 @@ class PageLock:
         if have:
             self._runtime.cudaHostUnregister(address)
         want = -(-max(nbytes, 2 * have) // _PAGE) * _PAGE
-        torch.cuda.check_error(self._runtime.cudaHostRegister(address, want, 0))
+        torch.cuda.check_error(self._runtime.cudaHostRegister(address, want, _PORTABLE))
         self._locked[address] = want
 
     def unlock(self) -> None:
@@ -52,7 +60,8 @@ class PageLock:
 class Retention:
     """Keeps the extents of dropped batches until an event that was recorded after the drop has passed.
 
-    `record()` makes an event on the current stream; `next_batch()` is called at the start of every next().
+    `record()` makes an event behind the streams that may read them; where it cannot (DeviceError: a graph is being captured,
+    or the device is lost), batches are kept. `next_batch()` is called at the start of every next().
     """
 
     def __init__(self, record: Callable[[], Event]) -> None:
@@ -70,7 +79,9 @@ class Retention:
             del self._leaving[0]
         lent = self._lent
         dropped = [place for place in range(len(lent)) if sys.getrefcount(lent[place]) == self._only_here]
-        if dropped:
+        if not dropped:
+            return
+        with contextlib.suppress(DeviceError):
             self._leaving.append((self._record(), [lent.pop(place) for place in reversed(dropped)]))
 
     @property
@@ -78,19 +89,52 @@ class Retention:
         return not self._lent and not self._leaving
 
 
+class Recorder:
+    """Events for Retention: behind all streams of the current device, by infeed's plugin; of the current stream without it.
+
+    The plugin is looked for at the first event, when the workers run.
+    """
+
+    def __init__(self) -> None:
+        self._devices: dict[int, Device | None] = {}  # by index; None: there is no plugin
+
+    def record(self) -> Event:
+        index = torch.accelerator.current_device_index()
+        if index not in self._devices:
+            self._devices[index] = _open(index)
+        device = self._devices[index]
+        return _record() if device is None else device.record_all()
+
+
+def _open(index: int) -> Device | None:
+    try:
+        return open_device(f"cuda:{index}")
+    except DeviceError as error:
+        _log.info("page-locked batches are kept for the current stream only: %s", error)
+        return None
+
+
+def _record() -> Event:
+    event = torch.cuda.Event()
+    event.record()
+    return event
+
+
 class Pinner:
     """What an iterator with pin_memory does to each batch. Errors read as those of PyTorch's pinning thread.
 
-    On devices other than CUDA, and for private copies of messages, torch's own pin_memory copies.
+    On devices other than CUDA, and for private copies of messages, torch's own pin_memory copies. `retains`: the user
+    copies the batches, so their memory is kept as Retention says; else whoever holds them until the copies are done.
     """
 
     _outliving: list[Pinner] = []  # of iterators that are gone while batches of theirs are held
 
-    def __init__(self, device: str | None) -> None:
+    def __init__(self, device: str | None, retains: bool = True) -> None:
         self._device = device
+        self._retains = retains
         self._where = f"in pin memory thread for device {torch.accelerator.current_device_index()}"
         self._lock = PageLock() if device == "cuda" else None
-        self._retention = Retention(_record)
+        self._retention = Retention(Recorder().record)
 
     def next_batch(self) -> None:
         self._retention.next_batch()
@@ -110,7 +154,8 @@ class Pinner:
         address = torch.frombuffer(lease, dtype=torch.uint8).data_ptr()
         if address % _PAGE == 0:  # else it is a private copy
             self._lock.lock(address, lease.nbytes)
-            self._retention.keep(lease)
+            if self._retains:
+                self._retention.keep(lease)
 
     def close(self) -> None:
         """The iterator is gone. Memory stays locked while batches are held; later calls of next_batch unlock it."""
@@ -123,9 +168,3 @@ class Pinner:
         if self._retention.is_empty:
             self._lock.unlock()
             self._outliving.remove(self)
-
-
-def _record() -> Event:
-    event = torch.cuda.Event()
-    event.record()
-    return event

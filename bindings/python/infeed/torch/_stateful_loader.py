@@ -58,6 +58,8 @@ class StatefulDataLoader(DataLoader[_T_co]):
         memory_limit: int | None = None,
         max_restarts: int = 0,
         order: Literal["strict", "ready"] | None = None,
+        device: torch.device | str | int | None = None,
+        prefetch_to_device: int = 2,
     ) -> None:
         super().__init__(
             dataset,
@@ -80,6 +82,8 @@ class StatefulDataLoader(DataLoader[_T_co]):
             memory_limit=memory_limit,
             max_restarts=max_restarts,
             order=order,
+            device=device,
+            prefetch_to_device=prefetch_to_device,
         )
         self.snapshot_every_n_steps = snapshot_every_n_steps
         if num_workers > 0 and not self.in_order:

@@ -45,6 +45,10 @@ WORKER_SNAPSHOTS = "_worker_snapshots"
 STEPS_SINCE = "_steps_since_snapshot"
 
 
+# (batches, worker, the order's mark, states) of the last snapshot; batches since the epoch began; whether it ended.
+Position = tuple[tuple[int, int, Any, dict[int, bytes]], int, bool]
+
+
 def warn_of_order() -> None:
     _log.warning(
         "using in_order=False with multiple workers does not give any guarantees for state management: a resume may "
@@ -67,6 +71,10 @@ class MultiProgress:
         self.shared_seed = shared_seed
         self.yielded = 0
         self.finished = False
+        self.handed_over: Position | None = None  # of the batch that next() gave, where others are staged behind it
+
+    def position(self) -> Position:
+        return self.snapshot, self.yielded, self.finished
 
     def take_snapshot(self, worker: int, mark: Any, states: dict[int, bytes]) -> None:
         """After `yielded` batches; `worker` made the last one."""
@@ -75,7 +83,8 @@ class MultiProgress:
     def state_dict(self) -> dict[str, Any]:
         if not self.in_order:
             warn_of_order()
-        step, worker, mark, states = self.snapshot
+        snapshot_taken, yielded, finished = self.handed_over or self.position()
+        step, worker, mark, states = snapshot_taken
         main = {
             NUM_WORKERS: self.num_workers,
             **self.order.describe(mark),
@@ -89,7 +98,7 @@ class MultiProgress:
             MAIN_SNAPSHOT: main,
             WORKER_SNAPSHOTS: {key: self._worker_state(worker, states) for worker, key in self.worker_keys()},
         }
-        return {SNAPSHOT: snapshot, STEPS_SINCE: self.yielded - step, FINISHED: self.finished}
+        return {SNAPSHOT: snapshot, STEPS_SINCE: yielded - step, FINISHED: finished}
 
     def worker_keys(self) -> Iterator[tuple[int, str]]:
         return ((worker, f"worker_{worker}") for worker in range(self.num_workers))
@@ -258,6 +267,12 @@ class _StatefulIterator(_Iterator):
 
     def _finish(self) -> None:
         self.progress.finished = True
+
+    def _position(self) -> Position:
+        return self.progress.position()
+
+    def _handed_over(self, position: Position) -> None:
+        self.progress.handed_over = position
 
     # --- resuming ---
 

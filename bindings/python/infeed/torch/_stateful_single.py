@@ -26,6 +26,7 @@ from infeed._worker.stateful import (
     iterable_state,
     state_of,
 )
+from infeed.torch._device import Staging
 from infeed.torch._iterator import ours_for
 from infeed.torch._stateful_order import SamplerOrder, copied
 
@@ -87,7 +88,17 @@ class SingleProgress:
 class _SingleProcessIterator(_SingleProcessDataLoaderIter):
     """torch's own, but for a map-style dataset that raises StopIteration: that is an error, not the epoch's end."""
 
+    _staging: Staging | None = None  # of a loader with a device; nothing is ahead in it
+
     def _next_data(self) -> Any:
+        staging = self._staging
+        if staging is None:
+            return self._next_host()
+        if not staging:
+            staging.put(self._next_host())
+        return staging.take()[0]
+
+    def _next_host(self) -> Any:
         index = self._next_index()
         try:
             data = self._dataset_fetcher.fetch(index)
@@ -104,6 +115,8 @@ class _StatefulSingleIterator(_SingleProcessIterator):
     def __init__(self, loader: Any, state: dict[str, Any] | None = None) -> None:
         order = loader._make_order()
         _BaseDataLoaderIter.__init__(self, loader)
+        if loader.device is not None:
+            self._pin_memory, self._pin_memory_device = True, loader.device.type
         assert self._timeout == 0, "timeout must be 0 where there are no workers"
         assert self._num_workers == 0, "num_workers must be 0 for a single-process iterator"
         if isinstance(self._dataset, (IterDataPipe, MapDataPipe)):
@@ -115,6 +128,7 @@ class _StatefulSingleIterator(_SingleProcessIterator):
             self._make_fetcher()
         else:
             self._restore(state)
+        self._staging = Staging.of(loader)
 
     def _make_fetcher(self) -> None:
         keep_freed_memory()
