@@ -3,6 +3,7 @@
 import pytest
 import torch
 from cuda_stand_ins import Runtime, Stream, accelerate
+from infeed._native import DeviceEvent, open_device
 from infeed.errors import DeviceError
 from infeed.torch import DataLoader, _pin
 from loader_datasets import Squares
@@ -92,6 +93,22 @@ def test_batches_of_a_pinning_iterator_lie_in_locked_memory_until_events_pass(mo
     assert len(stream.events) == 1  # of the batch that was dropped at once
     assert any(kind == "lock" and start <= address < start + size[0] for kind, start, *size in runtime.calls if size)
     list(iterator)
+
+
+def test_events_are_behind_all_streams_where_the_plugin_is_there(monkeypatch):
+    asked = []
+    accelerate(monkeypatch, Stream(), Runtime())
+    monkeypatch.setattr(_pin, "open_device", lambda name: asked.append(name) or open_device("simulated:0"))
+    recorder = _pin.Recorder()
+    assert [type(recorder.record()) for _ in range(2)] == [DeviceEvent] * 2 and asked == ["cuda:0"]
+
+
+def test_without_the_plugin_events_are_of_the_current_stream(monkeypatch):
+    stream = Stream()
+    accelerate(monkeypatch, stream, Runtime())
+    monkeypatch.setenv("INFEED_PLUGIN_PATH", "")
+    monkeypatch.setattr(_pin, "open_device", lambda name: open_device("nowhere:0"))
+    assert _pin.Recorder().record() is stream.events[0]
 
 
 def test_an_error_while_pinning_reads_as_stocks(monkeypatch):

@@ -624,6 +624,24 @@ class LoaderOptions:
     def worker_executable(self, arg: str, /) -> None: ...
 
     @property
+    def device(self) -> str: ...
+
+    @device.setter
+    def device(self, arg: str, /) -> None: ...
+
+    @property
+    def prefetch_to_device(self) -> int: ...
+
+    @prefetch_to_device.setter
+    def prefetch_to_device(self, arg: int, /) -> None: ...
+
+    @property
+    def pin_memory(self) -> bool: ...
+
+    @pin_memory.setter
+    def pin_memory(self, arg: bool, /) -> None: ...
+
+    @property
     def memory_limit(self) -> int: ...
 
     @memory_limit.setter
@@ -648,6 +666,40 @@ class LoaderOptions:
     def set_batch_sampler(self, arg: BatchSampler, /) -> None: ...
 
     def set_collate(self, arg0: str, arg1: str, /) -> None: ...
+
+class DeviceEvent:
+    def query(self) -> bool:
+        """Whether all work before the mark is done."""
+
+    def synchronize(self, timeout_ms: int = -1) -> bool:
+        """
+        Waits for the mark; False: not within `timeout_ms` (negative: no limit).
+        """
+
+class Device:
+    """A device of open_device(). While it is held it stays open."""
+
+    @property
+    def name(self) -> str: ...
+
+    def __str__(self) -> str: ...
+
+    def record_all(self) -> DeviceEvent:
+        """
+        A mark behind all that was queued on the device so far, in all streams, whoever made them.
+        """
+
+    def register_host(self, address: int, nbytes: int) -> None:
+        """Page-locks memory for the device."""
+
+    def unregister_host(self, address: int) -> None: ...
+
+    def is_registered(self, address: int, nbytes: int) -> bool: ...
+
+def open_device(name: str) -> Device:
+    """
+    "cpu", "simulated:0", "cuda:0": the last by the plugin. ConfigError, DeviceError.
+    """
 
 class BatchIterator:
     def __iter__(self) -> BatchIterator: ...

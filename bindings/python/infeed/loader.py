@@ -114,7 +114,7 @@ class Loader:
         self.output = output
         self._stages = device is not None and prefetch_to_device > 0 and not pin_memory and _is_cuda(device)
         if self._stages:
-            device = _checked_cuda(device, prefetch_to_device, output)
+            self._device = _checked_cuda(device, prefetch_to_device, output)
         options = _options(
             batch_size=batch_size,
             shuffle=shuffle,
@@ -152,7 +152,6 @@ class Loader:
         self._native = _native.Loader(dataset._native, options, output, batch_type)
         self._ahead = prefetch_to_device
         self._staged: Any = None  # the newest iterator of a loader that stages
-        self._device = device
         self._text = f"{dataset!r}, batch_size={batch_size}, worker_kind={worker_kind!r}"
         _live.add(self)
 

@@ -43,7 +43,7 @@ void bind_device(nb::module_& module) {
   nb::class_<Device>(module, "Device", nb::is_final(), "A device of open_device(). While it is held it stays open.")
       .def_prop_ro("name", &Device::name)
       .def("__str__", [](const Device& self) { return to_string(self.id()); })
-      .def("record_all", &record_all,
+      .def("record_all", &record_all, nb::keep_alive<0, 1>(),
            "A mark behind all that was queued on the device so far, in all streams, whoever made them.")
       .def(
           "register_host",

@@ -107,9 +107,11 @@ class Staging:
 
     @classmethod
     def of(cls, loader: Any) -> Staging | None:
-        if loader.device is None:
-            return None
-        return cls(CopyStream(loader.device), loader.prefetch_to_device)
+        return None if loader.device is None else cls.on(loader.device, loader.prefetch_to_device)
+
+    @classmethod
+    def on(cls, device: torch.device, ahead: int) -> Staging:
+        return cls(CopyStream(device), ahead)
 
     def __len__(self) -> int:
         return len(self._line)
@@ -171,20 +173,20 @@ class _Place:
         self._staged: Any = None
         self._is_staged = False
 
-    def stage(self, side: CopyStream) -> None:
+    def stage(self, side: CopyStream) -> Event:
         """Queues copies of the plain tensors. What else can move does so in the current stream, at hand_over()."""
         try:
             with side.copying():
                 self._staged = map_batch(self.host, lambda tensor: side.copy(tensor) if _is_plain(tensor) else tensor)
             self._is_staged = True
         finally:
-            self.copied = side.record()
+            copied = self.copied = side.record()
+        return copied
 
     def hand_over(self, side: CopyStream) -> tuple[Any, Event]:
         """The batch, and an event behind the last copy that reads its host memory."""
-        if not self._is_staged:
-            self.stage(side)
-        side.let_current_wait(self.copied)
+        copied = self.copied if self.copied is not None and self._is_staged else self.stage(side)
+        side.let_current_wait(copied)
         late: list[Any] = []
 
         def on_tensor(tensor: torch.Tensor) -> torch.Tensor:
@@ -199,7 +201,7 @@ class _Place:
             return _move_object(value, side)
 
         data = map_batch(self._staged, on_tensor, on_object)
-        return data, side.record(current=True) if late else self.copied
+        return data, side.record(current=True) if late else copied
 
 
 def _is_plain(tensor: torch.Tensor) -> bool:

@@ -8,7 +8,7 @@ import torch
 
 from infeed._native import Loader
 from infeed.errors import MemoryError, TimeoutError
-from infeed.torch._device import CopyStream, Staging
+from infeed.torch._device import Staging
 
 
 class StagedIterator:
@@ -20,7 +20,7 @@ class StagedIterator:
     def __init__(self, native: Loader, device: torch.device, ahead: int) -> None:
         self._native = native
         self._batches = iter(native)
-        self._staging = Staging(CopyStream(device), ahead)
+        self._staging = Staging.on(device, ahead)
         self._ended = False
         self.position: tuple[str, int] | None = None
 
