@@ -118,6 +118,22 @@ def test_a_batch_for_which_the_device_has_no_room_is_given_by_a_later_next():
     assert (batch[0].tolist(), batch[1].tolist(), position) == ([1, 1], [0, 0], "first")
 
 
+def test_a_batch_that_cannot_be_moved_fails_once_in_its_turn():
+    staging = Staging(Copies(), ahead=1)
+    staging.put(torch.ones(2))
+    staging.put(Immovable())
+    staging.put(torch.zeros(2))
+    staging.take()
+    with pytest.raises(ValueError, match="stays here"):
+        staging.take()
+    assert staging.take()[0].shape == (2,) and not staging
+
+
+class Immovable:
+    def to(self, device, non_blocking=False):
+        raise ValueError("stays here")
+
+
 def test_host_memory_of_dropped_batches_is_held_until_their_copies_are_done():
     side = Copies()
     staging = Staging(side, ahead=1)

@@ -82,7 +82,8 @@ def _class_of(loader: Any) -> type[DataLoader[Any]] | None:
 def _rebuilt(kind: type[DataLoader[Any]], shard: torch.utils.data.DataLoader[Any], loader: Any) -> DataLoader[Any]:
     """A loader over the samples of `shard`, one process's share, with all other options of `loader`."""
     names = [name for name in inspect.signature(kind).parameters if name not in ("dataset", "order", *_FROM_SHARD)]
-    options = {name: getattr(loader, name) for name in names}
+    source = getattr(loader, "base_dataloader", loader)  # a prepared loader's `device` is Accelerate's
+    options = {name: getattr(source, name) for name in names}
     if isinstance(shard.dataset, torch.utils.data.IterableDataset):
         options |= {"batch_size": shard.batch_size, "drop_last": shard.drop_last}
     elif shard.batch_sampler is not None:

@@ -120,7 +120,7 @@ class Staging:
         """Queues the copies of a batch. `position`: what take() returns beside it."""
         place = _Place(host, position)
         self._line.append(place)
-        with contextlib.suppress(torch.OutOfMemoryError):
+        with contextlib.suppress(Exception):  # it is tried again in its turn, and raised then
             place.stage(self._side)
 
     def put_error(self, error: Exception, position: Any = None) -> None:
@@ -134,7 +134,13 @@ class Staging:
         if place.error is not None:
             del self._line[0]
             raise place.error
-        data, done = place.hand_over(self._side)
+        try:
+            data, done = place.hand_over(self._side)
+        except torch.OutOfMemoryError:
+            raise
+        except Exception:  # of what moves itself: it would fail again
+            self._leave()
+            raise
         del self._line[0]
         self._read.append((done, place.host))
         return data, place.position
@@ -151,16 +157,20 @@ class Staging:
 
     def clear(self) -> None:
         """Drops what was staged."""
-        for place in self._line:
-            if place.copied is not None:
-                self._read.append((place.copied, place.host))
-        self._line.clear()
+        while self._line:
+            self._leave()
+
+    def _leave(self) -> None:
+        place = self._line.popleft()
+        if place.copied is not None:
+            self._read.append((place.copied, place.host))
 
     def settle(self) -> None:
         """Drops all, and waits until the device reads none of it: page locks may end then."""
         self.clear()
         while self._read:
-            self._read[0][0].synchronize()
+            with contextlib.suppress(RuntimeError):  # a lost device reads nothing
+                self._read[0][0].synchronize()
             del self._read[0]
 
 
