@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <time.h>
 
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "base/half.h"
@@ -78,6 +80,15 @@ void spend(std::int64_t ns) noexcept {
   }
 }
 
+/// Sleeps for that long; it counts as reading.
+void wait(std::int64_t ns, StageTimes* stages) {
+  const auto begin = std::chrono::steady_clock::now();
+  std::this_thread::sleep_for(std::chrono::nanoseconds(ns));
+  if (stages == nullptr) return;
+  const std::chrono::nanoseconds slept = std::chrono::steady_clock::now() - begin;
+  stages->read_ns += static_cast<std::uint64_t>(slept.count());
+}
+
 bool hits(std::int64_t every, std::int64_t index) noexcept { return every > 0 && index % every == every - 1; }
 
 void check(const char* option, std::int64_t value, std::int64_t least = 0) {
@@ -91,6 +102,7 @@ void put_options(const SyntheticOptions& options, State& params) {
   params.set("min_length", options.min_length);
   params.set("max_length", options.max_length);
   params.set("cost_us", options.cost_us);
+  params.set("wait_us", options.wait_us);
   params.set("slow_every", options.slow_every);
   params.set("slow_factor", options.slow_factor);
   params.set("fail_every", options.fail_every);
@@ -103,6 +115,7 @@ SyntheticOptions get_options(const State& params) {
   if (params.contains("min_length")) options.min_length = params.get_int("min_length");
   if (params.contains("max_length")) options.max_length = params.get_int("max_length");
   if (params.contains("cost_us")) options.cost_us = params.get_int("cost_us");
+  if (params.contains("wait_us")) options.wait_us = params.get_int("wait_us");
   if (params.contains("slow_every")) options.slow_every = params.get_int("slow_every");
   if (params.contains("slow_factor")) options.slow_factor = params.get_double("slow_factor");
   if (params.contains("fail_every")) options.fail_every = params.get_int("fail_every");
@@ -117,6 +130,7 @@ SyntheticDataset::SyntheticDataset(std::int64_t size, Schema schema, SyntheticOp
   check("min_length", options.min_length);
   check("max_length", options.max_length, options.min_length);
   check("cost_us", options.cost_us);
+  check("wait_us", options.wait_us);
   check("slow_every", options.slow_every);
   check("fail_every", options.fail_every);
   if (!(options.slow_factor >= 0.0 && options.slow_factor <= 1e6))
@@ -130,7 +144,11 @@ void SyntheticDataset::read(Row& row) const {
   if (hits(options_.fail_every, index))
     throw DataError(fmt::format("sample {} fails, as fail_every ({}) asks.", index, options_.fail_every));
   const double factor = hits(options_.slow_every, index) ? options_.slow_factor : 1.0;
-  if (options_.cost_us > 0) spend(static_cast<std::int64_t>(static_cast<double>(options_.cost_us) * 1e3 * factor));
+  const auto times = [factor](std::int64_t us) {
+    return static_cast<std::int64_t>(static_cast<double>(us) * 1e3 * factor);
+  };
+  if (options_.wait_us > 0) wait(times(options_.wait_us), row.context().times);
+  if (options_.cost_us > 0) spend(times(options_.cost_us));
   Philox random(options_.seed, 0, static_cast<std::uint64_t>(index));
   const std::uint64_t shift = options_.augment ? row.context().rng().next_u64() : 0;
   for (std::size_t f = 0; f < schema_.size(); ++f) {

@@ -23,9 +23,18 @@ constexpr double kReserve = 1.3;                            // more than the bus
 constexpr double kOtherPipeline = 0.25;                     // of the pace: what was learnt no longer holds
 constexpr int kLongestPatience = 128;
 constexpr int kMostToBegin = 4;
-constexpr int kWorkersForCpu = 4;  // where reads sleep
+constexpr int kClaimantsForCpu = 8;                // where reads sleep,
+constexpr int kFewestClaimants = 32;               // as those from a network do
+constexpr int kWindowsBetweenLooks = 16;           // at memory
+constexpr std::uint64_t kLeastOfWorker = 4 << 20;  // bytes: stack, buffers, tables
 
 std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }
+
+// Workers.
+int room_for(const AutoWorkers::Memory& memory) noexcept {
+  const auto one = static_cast<std::int64_t>(std::max(memory.worker, kLeastOfWorker));
+  return static_cast<int>(std::clamp<std::int64_t>(memory.left / one, 0, kMaxWorkers));
+}
 
 }  // namespace
 
@@ -35,14 +44,15 @@ void AutoWorkers::Patience::tried_in_vain() noexcept {
 }
 
 int AutoWorkers::most_for(double usable_cpus, int threads) noexcept {
-  const int claimants = std::max(kWorkersForCpu, static_cast<int>(std::ceil(kWorkersForCpu * usable_cpus)));
+  const int claimants = std::max(kFewestClaimants, static_cast<int>(std::ceil(kClaimantsForCpu * usable_cpus)));
   return std::clamp(claimants / std::max(1, threads), 1, kMaxWorkers);
 }
 
 AutoWorkers::AutoWorkers(const Limits& limits) noexcept : limits_(limits) {
   if (limits_.most <= 0) limits_.most = most_for(limits_.usable_cpus, limits_.threads);
   const int half = static_cast<int>(limits_.usable_cpus / 2 / std::max(1, limits_.threads));
-  workers_ = std::clamp(half, 1, std::min(kMostToBegin, limits_.most));
+  workers_ = limits_.first > 0 ? std::min(limits_.first, limits_.most)
+                               : std::clamp(half, 1, std::min(kMostToBegin, limits_.most));
   settling_ = kSettlingBatches + workers_;
 }
 
@@ -87,14 +97,30 @@ AutoWorkers::Window AutoWorkers::window(const WorkerTime& now) noexcept {
   return seen;
 }
 
-std::optional<AutoWorkers::Change> AutoWorkers::look(const WorkerTime& now) {
+std::optional<AutoWorkers::Change> AutoWorkers::look(const WorkerTime& now, const AskMemory& memory) {
   const Window seen = window(now);
+  if (memory && --windows_to_look_ <= 0) {
+    windows_to_look_ = kWindowsBetweenLooks;
+    if (auto fewer = save_memory(memory)) return fewer;
+  }
   if (attempt_) {
     if (auto back = judge_attempt(seen)) return back;
   }
   up_.passed();
   down_.passed();
-  return step(seen);
+  return step(seen, memory);
+}
+
+std::optional<AutoWorkers::Change> AutoWorkers::save_memory(const AskMemory& memory) {
+  const Memory now = memory();
+  if (now.left >= 0 || workers_ == 1) return std::nullopt;
+  const double over = -static_cast<double>(now.left) / static_cast<double>(std::max(now.worker, kLeastOfWorker));
+  limits_.most = std::max(1, workers_ - static_cast<int>(std::ceil(std::min(over, 64.0))));
+  Change fewer =
+      change(limits_.most, fmt::format("memory is overdrawn by {:.0f} MB, a worker takes {:.0f} MB",
+                                       -static_cast<double>(now.left) / 1e6, static_cast<double>(now.worker) / 1e6));
+  attempt_.reset();
+  return fewer;
 }
 
 std::optional<AutoWorkers::Change> AutoWorkers::judge_attempt(const Window& window) {
@@ -116,23 +142,30 @@ std::optional<AutoWorkers::Change> AutoWorkers::judge_attempt(const Window& wind
   return back;
 }
 
-std::optional<AutoWorkers::Change> AutoWorkers::step(const Window& window) {
+std::optional<AutoWorkers::Change> AutoWorkers::step(const Window& window, const AskMemory& memory) {
   if (steady_pace_s_ > 0 && std::abs(window.pace_s / steady_pace_s_ - 1) > kOtherPipeline) up_ = down_ = {};
   steady_pace_s_ = window.pace_s;
-  std::optional<Change> next = window.lost > kLost ? more(window) : fewer(window);
+  std::optional<Change> next = window.lost > kLost ? more(window, memory) : fewer(window);
   if (next) attempt_->before = window;
   return next;
 }
 
 // Idle workers beside a waiting trainer are a matter of depth, or of the next() itself: more of them change nothing.
-std::optional<AutoWorkers::Change> AutoWorkers::more(const Window& window) {
+std::optional<AutoWorkers::Change> AutoWorkers::more(const Window& window, const AskMemory& memory) {
   if (up_.wait > 0 || workers_ >= limits_.most || window.idle > kIdle) return std::nullopt;
   const double needed = workers_ * (1 - window.idle) / std::max(0.01, 1 - window.lost);
   const int count = std::clamp(static_cast<int>(std::ceil(std::min(needed, 64.0))), workers_ + 1,
                                std::max(workers_ + 1, 2 * workers_));
-  return change(std::min(count, limits_.most),
-                fmt::format("the trainer waited {} of the time, the workers were busy {}", percent(window.lost),
-                            percent(1 - window.idle)));
+  const int room = memory ? room_for(memory()) : limits_.most;
+  if (room == 0) {
+    up_.tried_in_vain();
+    return std::nullopt;
+  }
+  windows_to_look_ = 0;  // at what they take
+  std::string why = fmt::format("the trainer waited {} of the time, the workers were busy {}", percent(window.lost),
+                                percent(1 - window.idle));
+  if (workers_ + room < count) why += fmt::format("; memory has room for no more than {}", workers_ + room);
+  return change(std::min({count, workers_ + room, limits_.most}), std::move(why));
 }
 
 std::optional<AutoWorkers::Change> AutoWorkers::fewer(const Window& window) {

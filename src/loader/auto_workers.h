@@ -7,10 +7,13 @@
 ///    └─ more than processors ─────▶ trying fewer ── slower: back, and wait longer ─▶ steady
 ///
 /// What decides is the time for a batch, of the step and of the wait for data together: workers that take the trainer's
-/// processors make the one shorter and the other longer.
+/// processors make the one shorter and the other longer. Workers that memory has no room for do not come, and where it
+/// is overdrawn some go, for good.
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -23,7 +26,8 @@ class AutoWorkers {
   struct Limits {
     double usable_cpus = 1;
     int threads = 1;  ///< of each worker
-    int most = 0;     ///< workers
+    int most = 0;     ///< workers; 0: most_for()
+    int first = 0;    ///< workers to begin with; 0: half of the CPUs, 1 to 4
   };
   struct Change {
     int workers = 0;
@@ -33,6 +37,13 @@ class AutoWorkers {
   struct WorkerTime {
     std::uint64_t busy_ns = 0, idle_ns = 0;
   };
+  /// Bytes.
+  struct Memory {
+    std::int64_t left = std::numeric_limits<std::int64_t>::max();  ///< below 0: the budget is overdrawn
+    std::uint64_t worker = 0;                                      ///< what one more takes
+  };
+  /// May take milliseconds: asked before workers come, after they came, and once in a while.
+  using AskMemory = std::function<Memory()>;
 
   /// With the workers that a loader begins with.
   explicit AutoWorkers(const Limits& limits) noexcept;
@@ -45,7 +56,7 @@ class AutoWorkers {
   void called(Clock::time_point now) noexcept;
   /// True where enough was seen: look() then tells what to do. After a call without a batch nothing counts.
   [[nodiscard]] bool returned(bool with_batch, Clock::time_point now) noexcept;
-  [[nodiscard]] std::optional<Change> look(const WorkerTime& now);
+  [[nodiscard]] std::optional<Change> look(const WorkerTime& now, const AskMemory& memory = {});
   /// The change could not be made: `workers` it is, and no more.
   void refused(int workers) noexcept;
 
@@ -70,8 +81,9 @@ class AutoWorkers {
   void begin_window() noexcept;
   [[nodiscard]] Window window(const WorkerTime& now) noexcept;
   [[nodiscard]] std::optional<Change> judge_attempt(const Window& window);
-  [[nodiscard]] std::optional<Change> step(const Window& window);
-  [[nodiscard]] std::optional<Change> more(const Window& window);
+  [[nodiscard]] std::optional<Change> save_memory(const AskMemory& memory);
+  [[nodiscard]] std::optional<Change> step(const Window& window, const AskMemory& memory);
+  [[nodiscard]] std::optional<Change> more(const Window& window, const AskMemory& memory);
   [[nodiscard]] std::optional<Change> fewer(const Window& window);
   Change change(int workers, std::string why);
 
@@ -80,6 +92,7 @@ class AutoWorkers {
   std::optional<Attempt> attempt_;
   Patience up_, down_;
   double steady_pace_s_ = 0;  ///< when the patience was last asked for
+  int windows_to_look_ = 0;   ///< until memory is asked for again
 
   int settling_ = 0;  ///< batches that still show the count before
   int batches_ = 0;   ///< of this window

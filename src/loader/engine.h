@@ -73,6 +73,7 @@ class Loader::Engine final : public Loader::Source {
   void make_room_for_auto();
   void resize(int num_workers);
   void adapt(bool with_batch);
+  [[nodiscard]] AutoWorkers::Memory memory_for_workers() const;
   void note_processes();
 
   // arming.cpp: from the feed to the slots

@@ -10,10 +10,23 @@
 // How many workers there are: as the options say, as the user says later, or as the trainer needs.
 
 namespace infeed {
+namespace {
+
+constexpr std::uint64_t kMega = 1'000'000;
+
+}  // namespace
 
 // Where the count is to follow the need: what to begin with.
 void Loader::Engine::begin_with_auto(const MachineLimits& limits) {
-  if (options_.num_workers != kAutoWorkers) return;
+  const std::uint64_t budget = options_.memory_budget;
+  if (options_.num_workers != kAutoWorkers) {
+    if (budget > 0)
+      throw ConfigError("memory_budget is for num_workers auto; memory_limit bounds the batches of any loader.");
+    return;
+  }
+  if (const std::uint64_t taken = budget > 0 ? read_pss({getpid()}) : 0; taken > budget)
+    throw ConfigError(
+        fmt::format("memory_budget is {} MB, this process has {} MB already.", budget / kMega, taken / kMega));
   if (options_.worker_kind == WorkerKind::kInline)
     throw ConfigError("worker_kind inline has no workers, num_workers is auto. Choose thread, fork or spawn.");
   if (stream_ != nullptr && options_.stream_shards == 0)
@@ -24,7 +37,8 @@ void Loader::Engine::begin_with_auto(const MachineLimits& limits) {
   auto_workers_.emplace(
       AutoWorkers::Limits{.usable_cpus = limits.usable_cpus,
                           .threads = std::max(1, options_.threads_per_worker),
-                          .most = stream_ != nullptr ? std::min(most, std::max(1, options_.stream_shards)) : most});
+                          .most = stream_ != nullptr ? std::min(most, std::max(1, options_.stream_shards)) : most,
+                          .first = budget > 0 ? 1 : 0});
   options_.num_workers = auto_workers_->workers();
 }
 
@@ -71,7 +85,7 @@ void Loader::Engine::adapt(bool with_batch) {
     time.idle_ns += claimant.wait_ns;
   }
   const int before = pool_->num_workers();
-  const auto next = auto_workers_->look(time);
+  const auto next = auto_workers_->look(time, [this] { return memory_for_workers(); });
   if (!next) return;
   try {
     resize(next->workers);
@@ -83,6 +97,26 @@ void Loader::Engine::adapt(bool with_batch) {
   }
   if (options_.prefetch == 0) depth_ = default_depth(settings_, next->workers);
   log(LogLevel::kInfo, fmt::format("num_workers=auto: {} -> {}: {}.", before, next->workers, next->why));
+}
+
+// The largest worker tells what the next may grow to.
+AutoWorkers::Memory Loader::Engine::memory_for_workers() const {
+  const auto own = static_cast<std::int64_t>(getpid());
+  const auto budget = static_cast<std::int64_t>(options_.memory_budget);
+  AutoWorkers::Memory memory;
+  std::int64_t all = 0;
+  for (const std::int64_t pid : processes_) {
+    const std::uint64_t pss = pid != own || budget > 0 ? read_pss({pid}) : 0;
+    all += static_cast<std::int64_t>(pss);
+    if (pid != own) memory.worker = std::max(memory.worker, pss);
+  }
+  if (settings_.whole && options_.prefetch == 0) memory.worker += batch_estimate();  // the depth follows the workers
+  if (budget > 0) {
+    memory.left = budget - all;
+  } else if (const auto left = read_machine_limits().memory_left) {
+    memory.left = static_cast<std::int64_t>(*left);
+  }
+  return memory;
 }
 
 int Loader::Engine::num_workers() const {

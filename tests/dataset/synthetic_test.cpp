@@ -79,11 +79,22 @@ TEST(SyntheticDataset, CostsAtLeastTheTimeAsked) {
   EXPECT_GE(cpu_us() - middle, 5999);
 }
 
+TEST(SyntheticDataset, SleepsAtLeastTheTimeAskedAndCallsItReading) {
+  const SyntheticDataset dataset(1, Schema{{"x", DType::kUInt8, {}}}, {.wait_us = 2000});
+  StageTimes times;
+  RowGather gather(dataset.schema());
+  gather.start_batch();
+  Row row = gather.start_row({.times = &times});
+  dataset.read(row);
+  EXPECT_GE(times.read_ns, 2'000'000U);
+}
+
 TEST(SyntheticDataset, RefusesImpossibleOptions) {
   const Schema schema{{"x", DType::kUInt8, {}}};
   EXPECT_THROW(SyntheticDataset(-1, schema), ConfigError);
   EXPECT_THROW(SyntheticDataset(1, schema, {.min_length = 5, .max_length = 4}), ConfigError);
   EXPECT_THROW(SyntheticDataset(1, schema, {.cost_us = -1}), ConfigError);
+  EXPECT_THROW(SyntheticDataset(1, schema, {.wait_us = -1}), ConfigError);
   EXPECT_THROW(SyntheticDataset(1, schema, {.slow_factor = -1}), ConfigError);
 }
 

@@ -7,10 +7,16 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "infeed/base/error.h"
+#include "infeed/base/log.h"
 #include "infeed/dataset/synthetic.h"
 #include "infeed/loader/loader.h"
+#include "loader/recorder.h"
 #include "support/epochs.h"
 
 namespace infeed {
@@ -23,11 +29,15 @@ struct Pipeline {
   double cpus = 16;
   double trainer_cpus = 0;  ///< the step slows where workers and it need more than there are
   int threads = 1;
+  bool reads_sleep = false;
+  std::int64_t worker_bytes = 0;
+  std::int64_t memory_bytes = 1 << 30;
 
   AutoWorkers tuner{{.usable_cpus = cpus, .threads = threads}};
   AutoWorkers::Clock::time_point now{};
   AutoWorkers::WorkerTime time;
   int changes = 0;
+  int most_workers = 0;
 
   void pass(double seconds) {
     now += std::chrono::duration_cast<AutoWorkers::Clock::duration>(std::chrono::duration<double>(seconds));
@@ -36,7 +46,7 @@ struct Pipeline {
   void turn() {
     const int workers = tuner.workers();
     const double step = step_s * std::max(1.0, trainer_cpus > 0 ? (workers + trainer_cpus) / cpus : 1.0);
-    const double feed = sample_s / std::min<double>(workers, cpus);
+    const double feed = sample_s / (reads_sleep ? workers : std::min<double>(workers, cpus));
     const double cycle = std::max(step, feed);
     tuner.called(now);
     pass(cycle - step);
@@ -45,7 +55,11 @@ struct Pipeline {
     const auto busy = static_cast<std::uint64_t>(sample_s * 1e9);
     time.busy_ns += busy;
     time.idle_ns += static_cast<std::uint64_t>(std::max(0.0, workers * cycle * 1e9 - static_cast<double>(busy)));
-    if (full && tuner.look(time)) ++changes;
+    if (full && tuner.look(time, [&] { return memory(); })) ++changes;
+    most_workers = std::max(most_workers, tuner.workers());
+  }
+  [[nodiscard]] AutoWorkers::Memory memory() const {
+    return {.left = memory_bytes - tuner.workers() * worker_bytes, .worker = static_cast<std::uint64_t>(worker_bytes)};
   }
   void train(int batches) {
     for (int i = 0; i < batches; ++i) turn();
@@ -111,55 +125,134 @@ TEST(AutoWorkersTest, StaysBelowAnEndThatTheMachineSet) {
   EXPECT_LE(pipeline.tuner.workers(), 2);
 }
 
-/// Reads that sleep: more workers than processors are of use.
-class SlowReads final : public Dataset {
+TEST(AutoWorkersTest, BeginsWithHalfOfTheUsableProcessorsUpToFour) {
+  EXPECT_EQ(AutoWorkers({.usable_cpus = 1}).workers(), 1);
+  EXPECT_EQ(AutoWorkers({.usable_cpus = 5.5}).workers(), 2);
+  EXPECT_EQ(AutoWorkers({.usable_cpus = 64}).workers(), 4);
+  EXPECT_EQ(AutoWorkers({.usable_cpus = 64, .threads = 16}).workers(), 2);
+  EXPECT_EQ(AutoWorkers({.usable_cpus = 64, .first = 1}).workers(), 1);
+}
+
+TEST(AutoWorkersTest, TakesMoreReadersThatSleepThanThereAreProcessors) {
+  Pipeline pipeline{.sample_s = 30e-3, .step_s = 2e-3, .cpus = 2, .reads_sleep = true};
+  pipeline.train(5000);
+  EXPECT_GE(pipeline.tuner.workers(), 14);
+}
+
+TEST(AutoWorkersTest, TakesNoWorkerThatMemoryHasNoRoomFor) {
+  Pipeline pipeline{.cpus = 2, .reads_sleep = true, .worker_bytes = 100 << 20, .memory_bytes = 350 << 20};
+  pipeline.train(10000);
+  EXPECT_EQ(pipeline.tuner.workers(), 3);
+  EXPECT_EQ(pipeline.most_workers, 3);
+}
+
+TEST(AutoWorkersTest, GivesWorkersBackForGoodWhereMemoryIsOverdrawn) {
+  Pipeline pipeline{.worker_bytes = 10 << 20, .memory_bytes = 350 << 20};
+  pipeline.train(5000);
+  EXPECT_GE(pipeline.tuner.workers(), 5);
+  pipeline.worker_bytes = 110 << 20;  // caches filled
+  pipeline.train(5000);
+  EXPECT_EQ(pipeline.tuner.workers(), 3);
+}
+
+/// Loaders of samples that sleep: the trainer waits, so that workers must come.
+class AutoLoaderTest : public ::testing::Test {
+ protected:
+  AutoLoaderTest() {
+    set_log_level(LogLevel::kInfo);
+    set_log_sink([this](LogLevel, std::string_view line) {
+      if (line.find("num_workers=auto: ") == 0) lines.emplace_back(line);
+    });
+  }
+  ~AutoLoaderTest() override {
+    set_log_sink({});
+    set_log_level(LogLevel::kWarning);
+  }
+
+  static SyntheticDataset samples(std::int64_t wait_us) {
+    return {2000, Schema{{"x", DType::kFloat32, {16}}}, {.wait_us = wait_us}};
+  }
+  static LoaderOptions options(WorkerKind kind, Filling filling = Filling::kAuto) {
+    return {.batch_size = 8,
+            .shuffle = true,
+            .seed = 4,
+            .num_workers = kAutoWorkers,
+            .worker_kind = kind,
+            .filling = filling};
+  }
+  /// Epochs until a worker has come.
+  void train(LoaderOptions given) {
+    const bool on_host = given.device.empty();
+    Loader loader(slow, std::move(given));
+    const int before = loader.num_workers();
+    do {
+      if (on_host) {
+        EXPECT_EQ(testing::rest_of_epoch(loader), testing::rest_of_epoch(reference));
+      } else {
+        EXPECT_EQ(testing::rest_of_indices(loader), testing::rest_of_indices(reference));
+      }
+    } while (lines.empty());
+    EXPECT_GT(loader.num_workers(), before);
+  }
+
+  const SyntheticDataset slow = samples(1000), fast = samples(0);
+  Loader reference{fast, {.batch_size = 8, .shuffle = true, .seed = 4}};
+  std::vector<std::string> lines;
+};
+
+TEST_F(AutoLoaderTest, ChangesNoBatchOfThreads) { train(options(WorkerKind::kThread, Filling::kCooperative)); }
+TEST_F(AutoLoaderTest, ChangesNoBatchOfForkedWorkers) { train(options(WorkerKind::kFork, Filling::kWhole)); }
+TEST_F(AutoLoaderTest, ChangesNoBatchOfSpawnedWorkers) { train(options(WorkerKind::kSpawn)); }
+
+TEST_F(AutoLoaderTest, ChangesNoBatchOnItsWayToADevice) {
+  LoaderOptions given = options(WorkerKind::kThread);
+  given.device = "simulated:0";
+  train(std::move(given));
+}
+
+TEST_F(AutoLoaderTest, SaysEachChangeAndItsReasonInALine) {
+  Loader loader(slow, options(WorkerKind::kThread));
+  const int before = loader.num_workers();
+  while (lines.empty()) static_cast<void>(loader.next());
+  const std::string change = std::to_string(before) + " -> " + std::to_string(loader.num_workers());
+  EXPECT_EQ(lines.front().find("num_workers=auto: " + change + ": the trainer waited "), 0U) << lines.front();
+}
+
+/// Each process takes 64 MiB for its first sample.
+class Hog final : public Dataset {
  public:
-  explicit SlowReads(unsigned sleep_us) : sleep_us_(sleep_us) {}
+  explicit Hog(const Dataset& samples) : samples_(samples) {}
   [[nodiscard]] std::int64_t size() const override { return samples_.size(); }
   [[nodiscard]] const Schema& schema() const override { return samples_.schema(); }
   void read(Row& row) const override {
-    if (sleep_us_ > 0) usleep(sleep_us_);
+    thread_local const std::vector<char> taken(64 << 20, 1);
     samples_.read(row);
   }
 
  private:
-  unsigned sleep_us_;
-  SyntheticDataset samples_{8000, Schema{{"x", DType::kFloat32, {16}}}};
+  const Dataset& samples_;
 };
 
-LoaderOptions auto_options(WorkerKind kind, Filling filling) {
-  return {.batch_size = 8,
-          .shuffle = true,
-          .seed = 4,
-          .num_workers = kAutoWorkers,
-          .worker_kind = kind,
-          .filling = filling};
+TEST_F(AutoLoaderTest, StaysWithinItsMemoryBudget) {
+  const Hog hog(slow);
+  LoaderOptions given = options(WorkerKind::kFork);
+  given.memory_budget = read_pss({getpid()}) + (96 << 20);
+  Loader loader(hog, std::move(given));
+  EXPECT_EQ(testing::rest_of_indices(loader).size(), 2000U);  // 2 s of sleep: some windows
+  EXPECT_EQ(loader.num_workers(), 1);
 }
 
-TEST(AutoWorkersTest, ChangesNoBatch) {
-  const SlowReads slow(400), fast(0);
-  Loader reference(fast, {.batch_size = 8, .shuffle = true, .seed = 4});
-  const auto expected = testing::rest_of_epoch(reference);
-  for (const WorkerKind kind : {WorkerKind::kThread, WorkerKind::kFork}) {
-    for (const Filling filling : {Filling::kCooperative, Filling::kWhole}) {
-      Loader loader(slow, auto_options(kind, filling));
-      const int before = loader.num_workers();
-      EXPECT_EQ(testing::rest_of_epoch(loader), expected);
-      RecordProperty("workers", std::to_string(before) + " -> " + std::to_string(loader.num_workers()));
-    }
-  }
-}
-
-TEST(AutoWorkersTest, EndsWhereTheUserNamesANumber) {
-  const SlowReads data(0);
-  Loader loader(data, auto_options(WorkerKind::kThread, Filling::kAuto));
+TEST_F(AutoLoaderTest, EndsWhereTheUserNamesANumber) {
+  Loader loader(fast, options(WorkerKind::kThread));
   loader.set_num_workers(3);
   static_cast<void>(testing::rest_of_epoch(loader));
   EXPECT_EQ(loader.num_workers(), 3);
 }
 
-TEST(AutoWorkersTest, RefusesWhatItCannotDo) {
-  const SlowReads data(0);
+TEST_F(AutoLoaderTest, RefusesWhatItCannotDo) {
+  const SyntheticDataset& data = fast;
+  EXPECT_THROW(Loader(data, {.num_workers = 2, .memory_budget = 1 << 30}), ConfigError);
+  EXPECT_THROW(Loader(data, {.num_workers = kAutoWorkers, .memory_budget = 1}), ConfigError);
   EXPECT_THROW(Loader(data, {.num_workers = kAutoWorkers, .worker_kind = WorkerKind::kInline}), ConfigError);
   EXPECT_THROW(Loader(data, {.num_workers = -2}), ConfigError);
   const SyntheticStream stream(100, data.schema());

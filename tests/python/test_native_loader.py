@@ -123,6 +123,15 @@ def test_auto_workers_change_no_batch():
         assert loader.num_workers >= 1
 
 
+def test_a_memory_budget_bounds_auto_workers_only():
+    with pytest.raises(infeed.ConfigError, match="this process has"):
+        infeed.Loader(numbers(), num_workers="auto", memory_budget=1)
+    with pytest.raises(infeed.ConfigError, match="memory_limit bounds"):
+        infeed.Loader(numbers(), memory_budget=1 << 40)
+    with infeed.Loader(numbers(), num_workers="auto", memory_budget=1 << 40) as loader:
+        assert loader.num_workers == 1
+
+
 def test_stats_count_and_print():
     loader = infeed.Loader(numbers(10), 5, num_workers=2, worker_kind="fork")
     list(loader)

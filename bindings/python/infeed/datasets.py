@@ -240,7 +240,7 @@ class Synthetic(Dataset):
 
         Synthetic(1000, {"image": ("float32", (3, 224, 224)), "label": "int64"}, cost_us=500)
 
-    Options are SyntheticOptions' (infeed/dataset/synthetic.h): seed, augment, min_length, max_length, cost_us,
+    Options are SyntheticOptions' (infeed/dataset/synthetic.h): seed, augment, min_length, max_length, cost_us, wait_us,
     slow_every, slow_factor, fail_every.
     """
 
@@ -258,7 +258,17 @@ class Synthetic(Dataset):
         return f"Synthetic({self.size}, {self.schema!r}{options})"
 
 
-_OPTIONS = ("seed", "augment", "min_length", "max_length", "cost_us", "slow_every", "slow_factor", "fail_every")
+_OPTIONS = (
+    "seed",
+    "augment",
+    "min_length",
+    "max_length",
+    "cost_us",
+    "wait_us",
+    "slow_every",
+    "slow_factor",
+    "fail_every",
+)
 
 
 def _known(options: dict[str, Any]) -> dict[str, Any]:

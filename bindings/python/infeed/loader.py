@@ -60,6 +60,7 @@ class Loader:
         cpu_affinity: worker i is bound to cpu_affinity[i % len].
         worker_executable: path of infeed-worker; "": $INFEED_WORKER, then the package's own.
         memory_limit: bytes that batches in flight and held may take together; 0: what the machine allows.
+        memory_budget: with num_workers="auto", bytes that this process and the workers may have (PSS); 0: the machine's.
         extent_bytes: address space of one batch; 0: twice the batch where its size is known, else 1 GiB.
         device: where batches arrive. "cuda:0", with output="torch": tensors there, in memory of torch's allocator, for the
             stream that is current at next(). "simulated:0": copied by infeed's model of an accelerator. None: the host.
@@ -97,6 +98,7 @@ class Loader:
         cpu_affinity: Sequence[int] = (),
         worker_executable: str = "",
         memory_limit: int = 0,
+        memory_budget: int = 0,
         extent_bytes: int = 0,
         device: str | None = None,
         prefetch_to_device: int = 2,
@@ -132,6 +134,7 @@ class Loader:
             cpu_affinity=list(cpu_affinity),
             worker_executable=worker_executable,
             memory_limit=memory_limit,
+            memory_budget=memory_budget,
             extent_bytes=extent_bytes,
             device="" if device is None else str(device),
             prefetch_to_device=0 if self._stages else prefetch_to_device,

@@ -65,6 +65,7 @@ void bind_options(nb::module_& module) {
       .def_rw("prefetch_to_device", &O::prefetch_to_device)
       .def_rw("pin_memory", &O::pin_memory)
       .def_rw("memory_limit", &O::memory_limit)
+      .def_rw("memory_budget", &O::memory_budget)
       .def_rw("extent_bytes", &O::extent_bytes)
       .def("set_auto_workers", [](O& self) { self.num_workers = kAutoWorkers; })
       .def("set_worker_kind",

@@ -17,6 +17,8 @@ struct SyntheticOptions {
   std::int64_t max_length = 64;
   /// CPU time that reading a sample takes beside writing it, microseconds. Default 0.
   std::int64_t cost_us = 0;
+  /// Time that it sleeps before, as a read from a network does, microseconds. Default 0.
+  std::int64_t wait_us = 0;
   /// Every slow_every-th sample (index % slow_every == slow_every - 1) costs slow_factor times as much. Default 0:
   /// none.
   std::int64_t slow_every = 0;

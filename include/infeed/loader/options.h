@@ -129,6 +129,10 @@ struct LoaderOptions {
   /// Bytes that batches in flight and held by the user may take together. Default 0: what the machine allows; what is
   /// in flight counts as a whole, touched or not.
   std::uint64_t memory_limit = 0;
+  /// With kAutoWorkers: bytes that this process and the workers may have in all, shared pages once (PSS); batches, model
+  /// and all else of this process count. Begins with one worker then, and none comes that it has no room for. Default 0:
+  /// what the machine and its cgroups leave.
+  std::uint64_t memory_budget = 0;
   /// Address space of one batch, bytes. Default 0: twice the batch where its size is known, else 1 GiB. Costs no
   /// memory.
   std::uint64_t extent_bytes = 0;
