@@ -1,6 +1,6 @@
 #pragma once
 /// Convolutions over `each` and `each_row`, which host.h or device.cuh has for its place; included behind one of those.
-/// One element of the result at a time, straight from its definition: for small layers, and where cuDNN is not.
+/// One element of the result at a time, straight from its definition: for the host, and where there is no cuDNN.
 
 #include <cstdint>
 
