@@ -5,6 +5,7 @@
 #include <iterator>
 #include <memory>
 
+#include "base/csv.h"
 #include "infeed/base/error.h"
 #include "infeed/doctor/doctor.h"
 #include "tools/command.h"
@@ -17,7 +18,7 @@ constexpr int kNotExamined = 3;  // exit status; 0 to 2 tell what was found
 struct Given {
   DoctorOptions options;
   std::string stats;
-  bool json = false;
+  bool json = false, csv = false;
 };
 
 std::string read_all(const std::string& path) {
@@ -27,11 +28,19 @@ std::string read_all(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+std::string csv(const DoctorReport& report) {
+  std::string text = "severity,topic,what,advice\n";
+  for (const Diagnosis& diagnosis : report.diagnoses)
+    text += fmt::format("{},{},{},{}\n", to_string(diagnosis.severity), diagnosis.topic, csv_cell(diagnosis.what),
+                        csv_cell(diagnosis.advice));
+  return text;
+}
+
 int run(const Given& given) {
   try {
     DoctorReport report = examine_machine(given.options);
     if (!given.stats.empty()) examine_loader(LoaderStats::from_state(State::from_json(read_all(given.stats))), report);
-    fmt::print("{}{}", given.json ? report.to_state().to_json() : report.str(), given.json ? "\n" : "");
+    fmt::print("{}", given.json ? report.to_state().to_json() + "\n" : given.csv ? csv(report) : report.str());
     return report.exit_code();
   } catch (const Error& error) {
     fmt::print(stderr, "infeed doctor: {}\n", error.what());
@@ -51,7 +60,8 @@ Command add_doctor(CLI::App& program) {
                  "A loader's figures, as stats().to_json() gives them; - reads them from standard input");
   app.add_option("--root", given->options.root,
                  "Folder in front of /proc, /sys and /dev, to look at a copy of another machine's");
-  app.add_flag("--json", given->json, "Print facts and findings as JSON");
+  CLI::Option* json = app.add_flag("--json", given->json, "Print facts and findings as JSON");
+  app.add_flag("--csv", given->csv, "Print the findings as CSV")->excludes(json);
   return {&app, [given] { return run(*given); }};
 }
 

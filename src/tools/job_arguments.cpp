@@ -20,10 +20,11 @@ std::atomic<bool> asked_to_stop{false};
 }  // namespace
 
 void JobArguments::add_to(CLI::App& app) {
-  app.add_option("--data", data, "Folder of pictures, a folder for each class. Default: made-up samples");
+  app.add_option("--images,--data", images, "Folder of pictures, a folder for each class. Default: made-up samples");
   app.add_option("--image-size", image_size, "Side of the training crops, pixels")->capture_default_str();
   app.add_option("--samples", samples, "Made-up: how many")->capture_default_str();
   app.add_option("--cost-us", cost_us, "Made-up: CPU time of a sample, microseconds")->capture_default_str();
+  app.add_option("--wait-us", wait_us, "Made-up: time that its read sleeps, microseconds")->capture_default_str();
   app.add_option("--sample-kb", sample_kb, "Made-up: size of a sample, kB")->capture_default_str();
   app.add_option("--batch-size", job.batch_size, "Samples a batch")->capture_default_str();
   app.add_option("--step-ms", job.step_ms, "The trainer's step for a batch, milliseconds")->capture_default_str();
@@ -36,12 +37,12 @@ void JobArguments::add_to(CLI::App& app) {
 }
 
 std::unique_ptr<Dataset> JobArguments::dataset() const {
-  if (data.empty())
+  if (images.empty())
     return std::make_unique<SyntheticDataset>(samples, Schema{{"x", DType::kUInt8, {sample_kb * 1000}}},
-                                              SyntheticOptions{.cost_us = cost_us});
+                                              SyntheticOptions{.cost_us = cost_us, .wait_us = wait_us});
   ImageFolderOptions options;
   options.transforms = {random_resized_crop(image_size), random_horizontal_flip(), normalize()};
-  return std::make_unique<ImageFolder>(data, options);
+  return std::make_unique<ImageFolder>(images, options);
 }
 
 JobOptions JobArguments::options() const {
@@ -76,7 +77,17 @@ void catch_interrupts() {
 bool interrupted() noexcept { return asked_to_stop; }
 
 void show_progress(const std::string& text) {
-  if (isatty(STDERR_FILENO) == 1) fmt::print(stderr, "\r\033[K{}", text);
+  if (isatty(STDERR_FILENO) == 1) {
+    fmt::print(stderr, "\r\033[K{}", text);
+  } else if (!text.empty()) {
+    fmt::print(stderr, "{}\n", text);
+  }
+}
+
+void OutputArguments::add_to(CLI::App& app) {
+  CLI::Option* as_json = app.add_flag("--json", json, "Print JSON");
+  app.add_flag("--csv", csv, "Print CSV")->excludes(as_json);
+  app.add_option("--svg", svg, "Write a picture there; - prints it instead");
 }
 
 void write_file(const std::string& path, const std::string& text) {

@@ -13,9 +13,9 @@
 namespace infeed::tools {
 
 struct JobArguments {
-  std::string data;  ///< an image folder; empty: made-up samples
+  std::string images;  ///< an image folder; empty: made-up samples
   int image_size = 224;
-  std::int64_t samples = 100'000, cost_us = 1000, sample_kb = 150;
+  std::int64_t samples = 100'000, cost_us = 1000, wait_us = 0, sample_kb = 150;
   double device_gb_per_s = 12;
   JobOptions job;
 
@@ -32,10 +32,27 @@ struct JobArguments {
 void catch_interrupts();
 [[nodiscard]] bool interrupted() noexcept;
 
-/// A line on a terminal's standard error, in place of the one before; nothing elsewhere. Empty: takes it away.
+/// A line on standard error: on a terminal in place of the one before, elsewhere below it. Empty: takes it away.
 void show_progress(const std::string& text);
+
+/// What to print, and where.
+struct OutputArguments {
+  bool json = false, csv = false;
+  std::string svg;  ///< a path; empty: none
+
+  void add_to(CLI::App& app);
+  /// Of a report that gives text, CSV, JSON and a picture.
+  template <typename Report>
+  void print(const Report& report) const;
+};
 
 /// "-": standard output. Throws DataError.
 void write_file(const std::string& path, const std::string& text);
+
+template <typename Report>
+void OutputArguments::print(const Report& report) const {
+  if (svg != "-") write_file("-", json ? report.to_state().to_json() + "\n" : csv ? report.csv() : report.str());
+  if (!svg.empty()) write_file(svg, report.svg());
+}
 
 }  // namespace infeed::tools

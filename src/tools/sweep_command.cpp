@@ -16,8 +16,8 @@ struct Given {
   JobArguments job;
   std::vector<std::string> kinds = {"thread", "fork"};
   SweepOptions sweep;
-  bool pageable_too = false, json = false, csv = false;
-  std::string picture;
+  bool pageable_too = false;
+  OutputArguments output;
 };
 
 int run(Given& given) {
@@ -32,8 +32,7 @@ int run(Given& given) {
   };
   const SweepReport report = sweep(*dataset, options);
   show_progress("");
-  fmt::print("{}", given.json ? report.to_state().to_json() + "\n" : given.csv ? report.csv() : report.str());
-  if (!given.picture.empty()) write_file(given.picture, report.svg());
+  given.output.print(report);
   return report.interrupted ? kInterrupted : 0;
 }
 
@@ -41,7 +40,7 @@ int run(Given& given) {
 
 Command configure_sweep(CLI::App& app) {
   app.footer(
-      "Example: infeed sweep --data train --workers 0 1 2 4 8 --step-ms 20 --picture sweep.svg\n"
+      "Example: infeed sweep --images train --workers 0 1 2 4 8 --step-ms 20 --svg sweep.svg\n"
       "Ctrl-C keeps what was measured. Exit status: 0, 1 for errors, 130 after Ctrl-C.");
   const auto given = std::make_shared<Given>();
   given->job.add_to(app);
@@ -53,9 +52,7 @@ Command configure_sweep(CLI::App& app) {
       ->capture_default_str();
   app.add_flag("--pageable-too", given->pageable_too, "With a device: from memory that is not page-locked, too");
   app.add_option("--repetitions", given->sweep.repetitions, "Runs of each setting, in turns")->capture_default_str();
-  app.add_option("--picture", given->picture, "Writes an SVG there");
-  CLI::Option* json = app.add_flag("--json", given->json, "Print JSON");
-  app.add_flag("--csv", given->csv, "Print CSV")->excludes(json);
+  given->output.add_to(app);
   return {&app, [given] { return run(*given); }};
 }
 

@@ -20,7 +20,7 @@ struct Given {
   TuneOptions tune;
   double memory_budget_mb = 0;
   int repetitions = 1;
-  bool json = false;
+  OutputArguments output;
 };
 
 int run(Given& given) {
@@ -40,8 +40,8 @@ int run(Given& given) {
       },
       options);
   show_progress("");
-  fmt::print("{}", given.json ? tuned.to_state().to_json() + "\n" : tuned.str());
-  return 0;
+  given.output.print(tuned);
+  return tuned.interrupted ? kInterrupted : 0;
 }
 
 struct BenchGiven {
@@ -49,7 +49,25 @@ struct BenchGiven {
   std::string kind = "thread";
   WorkerSetting setting{.workers = 2};
   int repetitions = 3;
-  bool json = false;
+  OutputArguments output;
+};
+
+/// A sweep of one setting: nothing is recommended.
+struct Measured {
+  const SweepReport& report;
+
+  [[nodiscard]] std::string str() const {
+    const SweepRow& row = report.rows.front();
+    return fmt::format(
+        "{}: {:.0f} samples/s (spread {:.1f} % of {} runs), {:.0f} MB, step {:.0f} %, copies {:.0f} %, others {:.0f} % "
+        "of the processors\n{}\n",
+        row.setting.str(), row.figures.samples_per_s, row.spread * 100, row.runs, row.figures.memory_bytes / 1e6,
+        row.figures.utilisation * 100, row.figures.transfer_share * 100, row.figures.others_share * 100,
+        row.figures.verdict);
+  }
+  [[nodiscard]] std::string csv() const { return report.csv(); }
+  [[nodiscard]] State to_state() const { return report.to_state().get_states("rows").front(); }
+  [[nodiscard]] std::string svg() const { return report.svg(); }
 };
 
 // One setting is a sweep of one.
@@ -62,18 +80,12 @@ int run_bench(BenchGiven& given) {
                                               .prefetch = {given.setting.prefetch},
                                               .pinned = {given.setting.pinned},
                                               .repetitions = given.repetitions,
-                                              .job = given.job.options()});
-  const SweepRow& row = report.rows.front();
-  if (given.json) {
-    fmt::print("{}\n", report.to_state().get_states("rows").front().to_json());
-  } else {
-    fmt::print(
-        "{}: {:.0f} samples/s (spread {:.1f} % of {} runs), {:.0f} MB, step {:.0f} %, copies {:.0f} %, others {:.0f} % "
-        "of the processors\n{}\n",
-        row.setting.str(), row.figures.samples_per_s, row.spread * 100, row.runs, row.figures.memory_bytes / 1e6,
-        row.figures.utilisation * 100, row.figures.transfer_share * 100, row.figures.others_share * 100,
-        row.figures.verdict);
-  }
+                                              .job = given.job.options(),
+                                              .on_progress = [](int run, int runs, const WorkerSetting&) {
+                                                show_progress(fmt::format("run {} of {} ...", run, runs));
+                                              }});
+  show_progress("");
+  given.output.print(Measured{report});
   return report.interrupted ? kInterrupted : 0;
 }
 
@@ -82,7 +94,9 @@ int run_bench(BenchGiven& given) {
 Command add_tune(CLI::App& program) {
   CLI::App& app =
       *program.add_subcommand("tune", "Find the smallest setting that is as fast as any, in a dozen short trials");
-  app.footer("Example: infeed tune --data train --step-ms 20 --memory-budget-mb 4000");
+  app.footer(
+      "Example: infeed tune --images train --step-ms 20 --memory-budget-mb 4000\nCtrl-C keeps what was measured. Exit "
+      "status: 0, 1 for errors, 130 after Ctrl-C.");
   const auto given = std::make_shared<Given>();
   given->job.job.seconds = 1.5;
   given->job.add_to(app);
@@ -96,13 +110,13 @@ Command add_tune(CLI::App& program) {
       ->capture_default_str();
   app.add_option("--trials", given->tune.most_trials, "At most")->capture_default_str();
   app.add_option("--repetitions", given->repetitions, "Runs of each trial")->capture_default_str();
-  app.add_flag("--json", given->json, "Print JSON");
+  given->output.add_to(app);
   return {&app, [given] { return run(*given); }};
 }
 
 Command add_bench(CLI::App& program) {
   CLI::App& app = *program.add_subcommand("bench", "Measure one setting, and say what bounds it");
-  app.footer("Example: infeed bench --data train --workers 4 --step-ms 20");
+  app.footer("Example: infeed bench --images train --workers 4 --step-ms 20");
   const auto given = std::make_shared<BenchGiven>();
   given->job.add_to(app);
   app.add_option("--kind", given->kind, "thread, fork, spawn")->capture_default_str();
@@ -112,7 +126,7 @@ Command add_bench(CLI::App& program) {
       ->capture_default_str();
   app.add_flag("!--pageable", given->setting.pinned, "With a device: from memory that is not page-locked");
   app.add_option("--repetitions", given->repetitions, "Runs")->capture_default_str();
-  app.add_flag("--json", given->json, "Print JSON");
+  given->output.add_to(app);
   return {&app, [given] { return run_bench(*given); }};
 }
 

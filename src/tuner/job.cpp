@@ -145,19 +145,21 @@ RunFigures run_job(const Dataset& dataset, const WorkerSetting& setting, const J
 }
 
 Measure measure_job(const Dataset& dataset, JobOptions job, int repetitions) {
-  return [&dataset, job = std::move(job), repetitions](const WorkerSetting& setting) {
+  return [&dataset, job = std::move(job), repetitions](const WorkerSetting& setting) -> Trial {
     Trial trial{.setting = setting};
-    std::vector<double> rates, utilisations;
+    std::vector<double> rates, utilisations, others;
     for (int i = 0; i < std::max(1, repetitions); ++i) {
       const RunFigures figures = run_job(dataset, setting, job);
-      if (figures.stopped) throw Error("the search was stopped.");
+      if (figures.stopped) return {.setting = setting, .stopped = true};
       rates.push_back(figures.samples_per_s);
       utilisations.push_back(figures.utilisation);
+      others.push_back(figures.others_share);
       trial.memory_bytes = std::max(trial.memory_bytes, figures.memory_bytes);
     }
     trial.samples_per_s = median(rates);
     trial.spread = spread(rates);
     trial.utilisation = median(utilisations);
+    trial.others_share = median(others);
     return trial;
   };
 }

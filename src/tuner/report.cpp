@@ -1,11 +1,12 @@
 #include <fmt/format.h>
 
+#include "base/csv.h"
 #include "infeed/tuner/sweep.h"
+#include "tuner/figures.h"
+#include "tuner/picture.h"
 
 namespace infeed {
 namespace {
-
-constexpr double kNoise = 0.05;
 
 State row_state(const SweepRow& row) {
   State state;
@@ -41,10 +42,7 @@ std::string SweepReport::str() const {
                     row.figures.utilisation * 100, row.figures.transfer_share * 100, row.figures.first_batch_ms);
   }
   if (interrupted) text += "Stopped early: these are the runs that were done.\n";
-  if (others_share > kNoise)
-    text += fmt::format(
-        "Other programs had {:.0f} % of the processors meanwhile: the rates are too low, and rows differ by chance.\n",
-        others_share * 100);
+  text += disturbance(others_share);
   text += fmt::format("\nRecommended: {}: {}\n", chosen.setting.str(), why);
   for (const RuleOfThumb& rule : rules)
     text += fmt::format("{}: {}, {:.0f} samples/s{}\n", rule.name, rule.setting.str(), rule.samples_per_s,
@@ -54,17 +52,15 @@ std::string SweepReport::str() const {
 }
 
 std::string SweepReport::csv() const {
-  std::string text =
-      "worker_kind,num_workers,threads_per_worker,prefetch,pinned,samples_per_s,spread,epoch_s,memory_bytes,"
-      "utilisation,"
-      "transfer_share,first_batch_ms,others_share,runs\n";
+  std::string text = std::string(kSettingColumns) +
+                     ",samples_per_s,spread,epoch_s,memory_bytes,utilisation,transfer_share,first_batch_ms,"
+                     "others_share,runs,refused\n";
   for (const SweepRow& row : rows) {
-    const WorkerSetting& s = row.setting;
     const RunFigures& f = row.figures;
     text +=
-        fmt::format("{},{},{},{},{},{:.6g},{:.4g},{:.6g},{:.0f},{:.4g},{:.4g},{:.4g},{:.4g},{}\n", to_string(s.kind),
-                    s.workers, s.threads, s.prefetch, s.pinned ? 1 : 0, f.samples_per_s, row.spread, row.epoch_s,
-                    f.memory_bytes, f.utilisation, f.transfer_share, f.first_batch_ms, f.others_share, row.runs);
+        fmt::format("{},{:.6g},{:.4g},{:.6g},{:.0f},{:.4g},{:.4g},{:.4g},{:.4g},{},{}\n", setting_cells(row.setting),
+                    f.samples_per_s, row.spread, row.epoch_s, f.memory_bytes, f.utilisation, f.transfer_share,
+                    f.first_batch_ms, f.others_share, row.runs, csv_cell(row.refused));
   }
   return text;
 }
@@ -76,16 +72,7 @@ State SweepReport::to_state() const {
   state.set("rows", list);
   state.set("chosen", row_state(chosen));
   state.set("why", why);
-  list.clear();
-  for (const RuleOfThumb& rule : rules) {
-    State one;
-    one.set("rule", rule.name);
-    one.set("setting", rule.setting.to_state());
-    one.set("samples_per_s", rule.samples_per_s);
-    one.set("measured", rule.measured);
-    list.push_back(one);
-  }
-  state.set("rules", list);
+  state.set("rules", rule_states(rules));
   State model;
   model.set("costs", fit.costs.to_state());
   model.set("rate_error", fit.rate_error);
@@ -95,6 +82,16 @@ State SweepReport::to_state() const {
   state.set("others_share", others_share);
   state.set("interrupted", interrupted);
   return state;
+}
+
+std::string SweepReport::svg() const {
+  Picture picture{.title = "A sweep over numbers of workers", .chosen = chosen.setting};
+  for (const SweepRow& row : rows) {
+    if (row.refused.empty())
+      picture.points.push_back({row.setting, row.figures.samples_per_s, row.spread, row.figures.memory_bytes});
+  }
+  if (fit.costs.sample_s + fit.costs.step_s > 0) picture.model = fit.costs;
+  return draw(picture);
 }
 
 }  // namespace infeed

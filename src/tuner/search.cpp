@@ -152,6 +152,9 @@ void Search::try_other_kinds() {
     WorkerSetting setting = chosen().setting;
     if (setting.claimants() == 0) return;
     setting.kind = options_.kinds[i];
+    WorkerSetting one = setting;
+    one.workers = 1;
+    if (options_.memory_budget > 0) look(one);  // what a worker of this kind takes is not known yet
     look(setting);
   }
 }
@@ -174,7 +177,7 @@ const Trial* Search::look(const WorkerSetting& setting) {
     record(setting);
   }
   const auto found = std::find_if(merged_.begin(), merged_.end(), same);
-  return found->refused.empty() ? &*found : nullptr;
+  return found != merged_.end() && found->refused.empty() ? &*found : nullptr;
 }
 
 void Search::record(const WorkerSetting& setting) {
@@ -186,6 +189,10 @@ void Search::record(const WorkerSetting& setting) {
     trial.refused = error.what();
   } catch (const ConfigError& error) {
     trial.refused = error.what();
+  }
+  if (trial.stopped) {
+    stopped_ = true;
+    return;
   }
   trial.setting = setting;
   const auto budget = static_cast<double>(options_.memory_budget);
@@ -205,6 +212,7 @@ Trial Search::merged(const WorkerSetting& setting) const {
     sum.samples_per_s += trial.samples_per_s;
     sum.spread = std::max(sum.spread, trial.spread);
     sum.memory_bytes = std::max(sum.memory_bytes, trial.memory_bytes);
+    sum.others_share = std::max(sum.others_share, trial.others_share);
     sum.utilisation += trial.utilisation;
     if (!trial.refused.empty()) sum.refused = trial.refused;
   }
@@ -214,6 +222,7 @@ Trial Search::merged(const WorkerSetting& setting) const {
 }
 
 std::vector<Trial> Search::candidates() const {
+  if (merged_.empty() && stopped_) throw Error("the search was stopped before its first trial was done.");
   std::vector<Trial> able;
   std::copy_if(merged_.begin(), merged_.end(), std::back_inserter(able),
                [](const Trial& trial) { return trial.refused.empty(); });
@@ -239,12 +248,13 @@ Trial Search::chosen() const {
                            [](const Trial& a, const Trial& b) { return size_of(a) < size_of(b); });
 }
 
-// By the steepest slope seen so far: rather too much than too little.
+// By the steepest slope that this kind has shown: rather too much than too little.
 double Search::foreseen_bytes(const WorkerSetting& setting) const {
   double slope = 0;
   const Trial* nearest = nullptr;
   for (const Trial& trial : merged_) {
     if (trial.memory_bytes <= 0 || trial.setting.workers > setting.workers) continue;
+    if (trial.setting.claimants() > 0 && trial.setting.kind != setting.kind) continue;
     if (nearest != nullptr && trial.setting.workers != nearest->setting.workers)
       slope = std::max(
           slope, (trial.memory_bytes - nearest->memory_bytes) / (trial.setting.workers - nearest->setting.workers));

@@ -18,6 +18,7 @@ class Search {
   [[nodiscard]] Trial chosen() const;
   [[nodiscard]] Trial fastest() const;
   [[nodiscard]] const std::vector<Trial>& trials() const noexcept { return trials_; }
+  [[nodiscard]] bool stopped() const noexcept { return stopped_; }
 
  private:
   void climb();
@@ -39,13 +40,16 @@ class Search {
   [[nodiscard]] int first_count() const;
   [[nodiscard]] const Trial* slower_below(int count) const;
   [[nodiscard]] bool as_fast(const Trial& trial) const;
-  [[nodiscard]] bool spent() const noexcept { return static_cast<int>(trials_.size()) >= options_.most_trials; }
+  [[nodiscard]] bool spent() const noexcept {
+    return stopped_ || static_cast<int>(trials_.size()) >= options_.most_trials;
+  }
 
   const Measure& measure_;
   TuneOptions options_;
   WorkerSetting form_;  ///< all but the number of workers
   std::vector<Trial> trials_;
   bool depth_was_asked_ = false;
+  bool stopped_ = false;
   std::vector<Trial> merged_;  ///< one a setting
 };
 

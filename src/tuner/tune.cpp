@@ -109,56 +109,8 @@ Tuned tune(const Measure& measure, const TuneOptions& given) {
               .rules = rules_of_thumb(options.kinds.front(), options.physical_cores, options.usable_cpus)};
   rate_rules(tuned, options);
   tuned.why = reason(tuned, options);
+  tuned.interrupted = search.stopped();
   return tuned;
-}
-
-std::string Tuned::str() const {
-  std::string text = fmt::format("{}: {}\n\n{:<40} {:>10} {:>7} {:>9} {:>5}\n", chosen.setting.str(), why, "trial",
-                                 "samples/s", "spread", "memory MB", "step");
-  for (const Trial& trial : trials) {
-    if (!trial.refused.empty()) {
-      text += fmt::format("{:<40} refused: {}\n", trial.setting.str(), trial.refused);
-      continue;
-    }
-    text += fmt::format("{:<40} {:>10.0f} {:>5.1f} % {:>9.0f} {:>3.0f} %\n", trial.setting.str(), trial.samples_per_s,
-                        trial.spread * 100, trial.memory_bytes / 1e6, trial.utilisation * 100);
-  }
-  for (const RuleOfThumb& rule : rules) {
-    text += fmt::format("rule {:<35} {:>10.0f} {}\n", fmt::format("{}: {}", rule.name, rule.setting.str()),
-                        rule.samples_per_s, rule.measured ? "measured" : "by the model");
-  }
-  return text;
-}
-
-State Tuned::to_state() const {
-  const auto trial_state = [](const Trial& trial) {
-    State state;
-    state.set("setting", trial.setting.to_state());
-    state.set("samples_per_s", trial.samples_per_s);
-    state.set("spread", trial.spread);
-    state.set("memory_bytes", trial.memory_bytes);
-    state.set("utilisation", trial.utilisation);
-    state.set("refused", trial.refused);
-    return state;
-  };
-  State state;
-  state.set("chosen", trial_state(chosen));
-  state.set("fastest", trial_state(fastest));
-  state.set("why", why);
-  std::vector<State> rows;
-  for (const Trial& trial : trials) rows.push_back(trial_state(trial));
-  state.set("trials", rows);
-  rows.clear();
-  for (const RuleOfThumb& rule : rules) {
-    State row;
-    row.set("rule", rule.name);
-    row.set("setting", rule.setting.to_state());
-    row.set("samples_per_s", rule.samples_per_s);
-    row.set("measured", rule.measured);
-    rows.push_back(row);
-  }
-  state.set("rules", rows);
-  return state;
 }
 
 }  // namespace infeed

@@ -41,6 +41,7 @@ TEST_F(DoctorCommandTest, ErrorsExitWithTwo) {
 
 TEST_F(DoctorCommandTest, JsonHoldsFactsAndFindings) {
   folder.write("proc/sys/vm/overcommit_memory", "2\n");
+  EXPECT_EQ(run(here() + " --csv").text.rfind("severity,topic,what,advice\n", 0), 0U);
   const State report = State::from_json(run(here() + " --json").text);
   EXPECT_EQ(report.get_state("facts").get_string("kernel"), "6.1.0");
   EXPECT_EQ(report.get_int("exit_code"), 2);

@@ -3,10 +3,15 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
+#include <csignal>
 #include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <string>
 
 #include "infeed/base/state.h"
+#include "support/temp_folder.h"
 
 namespace infeed {
 namespace {
@@ -16,13 +21,32 @@ struct Outcome {
   std::string text;
 };
 
-Outcome run(const std::string& arguments) {
+Outcome run(const std::string& arguments, const char* redirection = " 2>/dev/null") {
   Outcome outcome;
-  FILE* pipe = popen((std::string(INFEED_COMMAND) + " " + arguments + " 2>&1").c_str(), "r");
+  FILE* pipe = popen((std::string(INFEED_COMMAND) + " " + arguments + redirection).c_str(), "r");
   char buffer[4096];
   for (std::size_t got = 0; (got = fread(buffer, 1, sizeof buffer, pipe)) > 0;) outcome.text.append(buffer, got);
   outcome.status = WEXITSTATUS(pclose(pipe));
   return outcome;
+}
+Outcome errors_of(const std::string& arguments) { return run(arguments, " 2>&1 >/dev/null"); }
+
+/// Ctrl-C as soon as it says `gate` on standard error; what it printed then.
+Outcome interrupted_at(const std::string& gate, const std::string& arguments) {
+  const testing::TempFolder folder;
+  const std::string command = "echo $$; exec " + std::string(INFEED_COMMAND) + " " + arguments + " 2>&1 >";
+  FILE* pipe = popen((command + folder.at("out")).c_str(), "r");
+  char line[4096];
+  pid_t pid = 0;
+  for (bool sent = false; fgets(line, sizeof line, pipe) != nullptr;) {
+    if (pid == 0) pid = static_cast<pid_t>(std::stol(line));
+    if (sent || std::string(line).find(gate) == std::string::npos) continue;
+    kill(pid, SIGINT);
+    sent = true;
+  }
+  const int status = WEXITSTATUS(pclose(pipe));
+  std::ifstream file(folder.at("out"));
+  return {status, {std::istreambuf_iterator<char>(file), {}}};
 }
 
 const std::string kQuick = " --samples 400 --cost-us 20 --sample-kb 1 --batch-size 4 --step-ms 0.2 --seconds 0.02";
@@ -37,13 +61,37 @@ TEST(SweepCommandTest, GivesJsonCsvAndAPicture) {
   const std::string few = "sweep --workers 1 2 --kinds thread --repetitions 1" + kQuick;
   EXPECT_EQ(State::from_json(run(few + " --json").text).get_states("rows").size(), 2U);
   EXPECT_EQ(run(few + " --csv").text.rfind("worker_kind,", 0), 0U);
-  EXPECT_NE(run(few + " --picture -").text.find("</svg>"), std::string::npos);
+  EXPECT_EQ(run(few + " --svg -").text.rfind("<svg", 0), 0U);
+}
+
+TEST(SweepCommandTest, CtrlCKeepsTheRunsThatWereDone) {
+  const Outcome outcome =
+      interrupted_at("run 3 of ", "sweep --workers 1 2 --kinds thread --repetitions 1000000 --csv" + kQuick);
+  EXPECT_EQ(outcome.status, 130);
+  EXPECT_EQ(std::count(outcome.text.begin(), outcome.text.end(), '\n'), 3) << outcome.text;
+}
+
+TEST(SweepCommandTest, CtrlCEndsASearchInItsFirstTrial) {
+  const Outcome outcome = interrupted_at("trial 1 of ", "tune --repetitions 1000000" + kQuick);
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_TRUE(outcome.text.empty()) << outcome.text;
 }
 
 TEST(SweepCommandTest, TuneSaysTheSettingAndItsReason) {
   const Outcome outcome = run("tune --max-workers 2 --trials 4 --json" + kQuick);
   EXPECT_EQ(outcome.status, 0) << outcome.text;
   EXPECT_GT(State::from_json(outcome.text).get_state("chosen").get_double("samples_per_s"), 0);
+}
+
+TEST(SweepCommandTest, TuneGivesCsvAndAPicture) {
+  const std::string few = "tune --max-workers 2 --trials 3" + kQuick;
+  EXPECT_EQ(run(few + " --csv").text.rfind("worker_kind,", 0), 0U);
+  EXPECT_EQ(run(few + " --svg -").text.rfind("<svg", 0), 0U);
+}
+
+TEST(SweepCommandTest, ShowsItsProgressOnStandardError) {
+  const Outcome outcome = errors_of("sweep --workers 1 --kinds thread --repetitions 2" + kQuick);
+  EXPECT_EQ(outcome.text, "run 1 of 2: thread x 1 ...\nrun 2 of 2: thread x 1 ...\n");
 }
 
 TEST(SweepCommandTest, BenchMeasuresOneSettingOnASimulatedDevice) {
@@ -53,13 +101,13 @@ TEST(SweepCommandTest, BenchMeasuresOneSettingOnASimulatedDevice) {
 }
 
 TEST(SweepCommandTest, NamesWhatItCannotDo) {
-  const Outcome outcome = run("sweep --kinds fibre" + kQuick);
+  const Outcome outcome = errors_of("sweep --kinds fibre" + kQuick);
   EXPECT_EQ(outcome.status, 1);
   EXPECT_NE(outcome.text.find("'fibre' is no kind of worker"), std::string::npos) << outcome.text;
 }
 
 TEST(SweepCommandTest, HelpShowsAnExample) {
-  for (const char* command : {"sweep", "tune", "bench"})
+  for (const char* command : {"sweep", "tune", "bench", "doctor", "prepare"})
     EXPECT_NE(run(std::string(command) + " --help").text.find("Example: infeed "), std::string::npos) << command;
 }
 

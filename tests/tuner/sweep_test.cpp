@@ -63,7 +63,8 @@ TEST_F(SweepTest, GivesCsvJsonAndAPicture) {
   EXPECT_EQ(State::from_json(report.to_state().to_json()).get_states("rows").size(), 5U);
   const std::string svg = report.svg();
   EXPECT_EQ(svg.rfind("<svg", 0), 0U);
-  EXPECT_EQ(count(svg, "r=\"3.5\""), 5U);
+  EXPECT_EQ(count(svg, "class=\"mark\""), 2 * 5U + 3U);  // rates, memory, legend
+  EXPECT_NE(svg.find("Recommended: " + report.chosen.setting.str()), std::string::npos);
 }
 
 TEST_F(SweepTest, KeepsWhatWasMeasuredWhenStopped) {
@@ -98,6 +99,14 @@ TEST_F(SweepTest, LeavesOutWhatCannotRun) {
   const SweepReport report = sweep(data, options);
   EXPECT_EQ(report.chosen.setting.threads, 1);
   EXPECT_NE(report.rows[1].refused.find("threads_per_worker"), std::string::npos);
+}
+
+TEST_F(SweepTest, SaysWhatOtherProgramsHad) {
+  SweepReport report = sweep(data, quick());
+  report.others_share = 0;
+  EXPECT_EQ(report.str().find("Other programs"), std::string::npos);
+  report.others_share = 0.3;
+  EXPECT_NE(report.str().find("Other programs had 30 % of the processors"), std::string::npos);
 }
 
 TEST_F(SweepTest, RefusesAnEmptySweep) {

@@ -132,6 +132,46 @@ TEST(TuneTest, LeavesRefusedSettingsOut) {
   EXPECT_NE(tuned.why.find("no room"), std::string::npos) << tuned.why;
 }
 
+TEST(TuneTest, ChoosesAmongTheTrialsBeforeOneThatWasStopped) {
+  int trials = 0;
+  const Tuned tuned = tune(
+      [&](const WorkerSetting& setting) -> Trial {
+        if (++trials == 4) return {.stopped = true};
+        return {.samples_per_s = 100.0 + 100 * setting.workers};
+      },
+      {.usable_cpus = 8});
+  EXPECT_EQ(tuned.trials.size(), 3U);
+  EXPECT_EQ(tuned.chosen.setting.workers, 2);
+  EXPECT_TRUE(tuned.interrupted);
+  EXPECT_THROW(static_cast<void>(tune([](const WorkerSetting&) { return Trial{.stopped = true}; })), Error);
+}
+
+TEST(TuneTest, KeepsEveryKindOfWorkerWithinTheMemoryBudget) {
+  double most_bytes = 0;
+  const auto measure = [&](const WorkerSetting& setting) -> Trial {
+    const double bytes = 1e9 + (setting.processes() ? 5e8 * setting.workers : 0);
+    most_bytes = std::max(most_bytes, bytes);
+    return {.samples_per_s = 100.0 * std::min(6, std::max(1, setting.workers)), .memory_bytes = bytes};
+  };
+  const std::vector<WorkerKind> kinds = {WorkerKind::kThread, WorkerKind::kFork};
+  const Tuned tuned = tune(measure, {.kinds = kinds, .memory_budget = 2'000'000'000, .usable_cpus = 8});
+  EXPECT_LE(most_bytes, 2e9);
+  EXPECT_EQ(tuned.chosen.setting.workers, 6) << tuned.str();
+}
+
+TEST(TuneTest, SaysWhatOtherProgramsHad) {
+  const Measure disturbed = [](const WorkerSetting&) { return Trial{.samples_per_s = 1, .others_share = 0.5}; };
+  EXPECT_NE(tune(disturbed).str().find("Other programs had 50 % of the processors"), std::string::npos);
+}
+
+TEST(TuneTest, GivesCsvAndAPicture) {
+  Machine machine(pipelines()[0].costs);
+  const Tuned tuned = tuned_by(machine);
+  const std::string csv = tuned.csv();
+  EXPECT_EQ(static_cast<std::size_t>(std::count(csv.begin(), csv.end(), '\n')), 1 + tuned.trials.size());
+  EXPECT_NE(tuned.svg().find("Recommended: " + tuned.chosen.setting.str()), std::string::npos);
+}
+
 TEST(TuneTest, SaysWhereNothingCouldRun) {
   EXPECT_THROW(static_cast<void>(tune([](const WorkerSetting&) -> Trial { throw MemoryError("no room"); })),
                ConfigError);

@@ -98,7 +98,7 @@ struct SweepReport {
   /// A line for each row, with a head.
   [[nodiscard]] INFEED_API std::string csv() const;
   [[nodiscard]] INFEED_API State to_state() const;
-  /// Rate over workers, a line for each kind, the model dashed: a picture that needs nothing else.
+  /// Rate and memory over workers, a line for each kind, the model dashed: a picture that needs nothing else.
   [[nodiscard]] INFEED_API std::string svg() const;
 };
 

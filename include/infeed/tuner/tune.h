@@ -21,7 +21,9 @@ struct Trial {
   double spread = 0;         ///< of repetitions: (largest - smallest) / median
   double memory_bytes = 0;   ///< of all processes
   double utilisation = 0;    ///< share of the time that the trainer's step ran
+  double others_share = 0;   ///< of the machine's processors: what other programs took meanwhile
   std::string refused = {};  ///< why it could not run; it is then no candidate
+  bool stopped = false;      ///< early: no figures, and the search ends
 };
 
 /// Runs a setting and measures it. A MemoryError or ConfigError makes the trial a refused one; others end the search.
@@ -61,14 +63,20 @@ struct Tuned {
   std::vector<Trial> trials;  ///< in their order
   std::vector<RuleOfThumb> rules;
   std::string why;
+  bool interrupted = false;
 
   /// Choice, reason, trials and rules, for people.
   [[nodiscard]] INFEED_API std::string str() const;
+  /// A line for each trial, with a head.
+  [[nodiscard]] INFEED_API std::string csv() const;
   [[nodiscard]] INFEED_API State to_state() const;
+  /// Rate and memory over workers: a picture that needs nothing else.
+  [[nodiscard]] INFEED_API std::string svg() const;
 };
 
 /// Doubles the workers while that helps, looks between for the fewest that keep the rate, then for a deeper queue and
-/// other kinds. Throws ConfigError where no setting could run.
+/// other kinds. A trial that was stopped ends it: the choice is then among those before. Throws ConfigError where no setting
+/// could run, and Error where the first was stopped.
 [[nodiscard]] INFEED_API Tuned tune(const Measure& measure, const TuneOptions& options = {});
 
 /// "0.75 x physical cores" and "min(4, cores - 2)", each at least 0: on small machines the second asks for none.
