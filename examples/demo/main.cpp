@@ -102,16 +102,16 @@ void sweep(const Options& options, demo::Report& report) {
   demo::SweepOptions sweep{.data = options.data, .seed = options.seed};
   if (options.quick) {
     sweep.workers = {2};
-    sweep.row_seconds = 0.5;
+    sweep.repetitions = 1;
+    sweep.run_seconds = 0.5;
   }
   demo::say(fmt::format(
-      "\nWorker sweep: the same data feed a model of half the width (so that feeding matters), {:.2g} s a row.\n"
-      "CPU and memory (PSS) are of all processes, the model included; utilisation is the share of time that the\n"
-      "trainer computed and did not wait for data.",
-      sweep.row_seconds));
+      "\nWorker sweep: the same data feed a model of half the width (so that feeding matters), {} x {:.2g} s a row.\n"
+      "CPU and memory (PSS) are of all processes, the model included; step is the share of time that the trainer\n"
+      "computed and did not wait for data.\n",
+      sweep.repetitions, sweep.run_seconds));
   report.sweep = demo::sweep(sweep);
-  report.recommendation = demo::recommend(report.sweep, report.machine.cpus);
-  demo::say(fmt::format("\nUse {}: {}.", demo::setting_text(report.recommendation.row), report.recommendation.why));
+  demo::say(report.sweep.str());
 }
 
 int run(const Options& options, const demo::Machine& machine) {
@@ -127,7 +127,9 @@ int run(const Options& options, const demo::Machine& machine) {
   train(options, threads, report);
   if (!options.no_sweep) sweep(options, report);
   demo::write_report(report, options.out);
-  demo::say(fmt::format("\nThese figures are in {}. {} in all.", options.out, demo::duration_text(clock.seconds())));
+  demo::say(fmt::format("\nThese figures are in {}{}. {} in all.", options.out,
+                        options.no_sweep ? "" : ", the sweep's picture in " + demo::picture_path(options.out),
+                        demo::duration_text(clock.seconds())));
   const double accuracy = demo::validation_accuracy(report.training);
   constexpr double kDemanded = 0.9;
   if (options.quick || accuracy >= kDemanded) return 0;

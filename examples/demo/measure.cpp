@@ -2,9 +2,7 @@
 
 #include <dirent.h>
 #include <sched.h>
-#include <sys/resource.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,16 +17,6 @@ namespace demo {
 namespace {
 
 constexpr double kSamplePause = 0.3;  // seconds: a sample walks the page tables of every process
-
-double seconds_of(clockid_t clock) {
-  timespec time{};
-  if (clock_gettime(clock, &time) != 0) return 0;
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
-
-double seconds_of(const timeval& time) {
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-}
 
 // Field 4 of /proc/<pid>/stat; field 2 is a name in parentheses that may hold anything.
 pid_t parent_of(pid_t pid) {
@@ -83,29 +71,10 @@ std::string cpu_model() {
 
 }  // namespace
 
-double tree_cpu_seconds() {
-  rusage ended{};
-  getrusage(RUSAGE_CHILDREN, &ended);
-  double sum = seconds_of(ended.ru_utime) + seconds_of(ended.ru_stime);
-  for (const pid_t pid : process_tree()) {
-    clockid_t clock{};
-    if (clock_getcpuclockid(pid, &clock) == 0) sum += seconds_of(clock);
-  }
-  return sum;
-}
-
 std::uint64_t tree_pss_bytes() {
   std::uint64_t sum = 0;
   for (const pid_t pid : process_tree()) sum += pss_bytes(pid);
   return sum;
-}
-
-double machine_cpu_seconds() {
-  std::ifstream file("/proc/stat");
-  std::string cpu;
-  double user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0;
-  file >> cpu >> user >> nice >> system >> idle >> iowait >> irq >> softirq;
-  return (user + nice + system + irq + softirq) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
 void PeakMemory::sample(bool now) {

@@ -7,14 +7,9 @@
 
 namespace demo {
 
-/// Seconds of CPU, user and system, of this process, its live descendants (workers), and those already waited for.
-[[nodiscard]] double tree_cpu_seconds();
 /// Proportional set size of this process and its descendants: a page that n of them share counts 1/n in each, so the
 /// sum is the memory really taken. 0 where the kernel does not tell.
 [[nodiscard]] std::uint64_t tree_pss_bytes();
-
-/// Seconds of CPU that all cores of the machine have worked since it started; 0 where the kernel does not tell.
-[[nodiscard]] double machine_cpu_seconds();
 
 class Stopwatch {
  public:

@@ -26,15 +26,12 @@ Json to_json(const EpochReport& epoch) {
           {"seconds", epoch.seconds}};
 }
 
-Json to_json(const SweepRow& row) {
-  return {{"kind", infeed::to_string(row.kind)},
-          {"workers", row.workers},
-          {"samples_per_s", row.samples_per_s},
-          {"cpu_us_per_sample", row.cpu_us_per_sample},
-          {"pss_mb", row.pss_mb},
-          {"first_batch_ms", row.first_batch_ms},
-          {"utilisation", row.utilisation},
-          {"others_share", row.others_share}};
+Json to_json(const infeed::SweepRow& row) {
+  return {{"kind", infeed::to_string(row.setting.kind)},  {"workers", row.setting.workers},
+          {"samples_per_s", row.figures.samples_per_s},   {"spread", row.spread},
+          {"cpu_us_per_sample", row.figures.cpu_s * 1e6}, {"pss_mb", row.figures.memory_bytes / 1e6},
+          {"first_batch_ms", row.figures.first_batch_ms}, {"utilisation", row.figures.utilisation},
+          {"others_share", row.figures.others_share}};
 }
 
 template <typename Item>
@@ -49,14 +46,27 @@ Json to_json(const Report& report) {
                {"epochs", to_json(report.training.epochs)},
                {"peak_memory_mb", static_cast<double>(report.training.peak_bytes) / 1e6},
                {"training_seconds", report.training.seconds},
-               {"sweep", to_json(report.sweep)}};
-  if (!report.sweep.empty()) {
-    json["recommended"] = {{"kind", infeed::to_string(report.recommendation.row.kind)},
-                           {"workers", report.recommendation.row.workers},
-                           {"why", report.recommendation.why}};
+               {"sweep", to_json(report.sweep.rows)}};
+  if (!report.sweep.rows.empty()) {
+    json["recommended"] = {{"kind", infeed::to_string(report.sweep.chosen.setting.kind)},
+                           {"workers", report.sweep.chosen.setting.workers},
+                           {"why", report.sweep.why}};
   }
   json["machine"] = to_json(report.machine);
   return json;
+}
+
+void write(const std::string& text, const std::string& path) {
+  const std::string partial = path + ".partial-" + std::to_string(getpid());
+  std::ofstream file(partial);
+  file << text;
+  file.close();
+  std::error_code error;
+  if (file) fs::rename(partial, path, error);
+  if (file && !error) return;
+  std::error_code ignored;
+  fs::remove(partial, ignored);
+  throw std::runtime_error("cannot write " + path + "; is the disk full?");
 }
 
 }  // namespace
@@ -75,17 +85,11 @@ void check_place_of_report(const std::string& path) {
   }
 }
 
+std::string picture_path(const std::string& path) { return fs::path(path).replace_extension(".svg").string(); }
+
 void write_report(const Report& report, const std::string& path) {
-  const std::string partial = path + ".partial-" + std::to_string(getpid());
-  std::ofstream file(partial);
-  file << to_json(report).dump(2) << "\n";
-  file.close();
-  std::error_code error;
-  if (file) fs::rename(partial, path, error);
-  if (file && !error) return;
-  std::error_code ignored;
-  fs::remove(partial, ignored);
-  throw std::runtime_error("cannot write " + path + "; is the disk full?");
+  write(to_json(report).dump(2) + "\n", path);
+  if (!report.sweep.rows.empty()) write(report.sweep.svg(), picture_path(path));
 }
 
 }  // namespace demo

@@ -2,7 +2,6 @@
 /// The demo's figures as a file.
 
 #include <string>
-#include <vector>
 
 #include "measure.h"
 #include "sweep.h"
@@ -13,8 +12,7 @@ namespace demo {
 struct Report {
   Machine machine;
   TrainReport training;
-  std::vector<SweepRow> sweep;    ///< may be empty
-  Recommendation recommendation;  ///< of the sweep
+  infeed::SweepReport sweep;  ///< may have no rows
 };
 
 /// Of the last epoch.
@@ -22,7 +20,9 @@ struct Report {
 
 /// Makes the folders above `path`. Throws std::runtime_error where nothing can be written there: better known early.
 void check_place_of_report(const std::string& path);
-/// Writes JSON to `path`, whole or not at all. Throws std::runtime_error.
+/// Writes JSON to `path`, and the sweep's picture beside it, each whole or not at all. Throws std::runtime_error.
 void write_report(const Report& report, const std::string& path);
+/// "build/demo.svg" for "build/demo.json".
+[[nodiscard]] std::string picture_path(const std::string& path);
 
 }  // namespace demo

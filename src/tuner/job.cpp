@@ -108,6 +108,7 @@ class Job {
     }
     const double elapsed = seconds_since(begin);
     figures.others_share = watch.others_share();
+    figures.cpu_s = watch.our_cpu_s() / static_cast<double>(samples_);
     figures.samples_per_s = static_cast<double>(samples_) / elapsed;
     figures.utilisation = std::min(1.0, step_s_ / elapsed);
     add_stats(figures);
@@ -122,7 +123,9 @@ class Job {
         (stats.read_us + stats.decode_us + stats.transform_us + stats.collate_us + stats.other_us) * 1e-6;
     figures.cpu_share =
         stats.on_cpu_share < 0 ? 1 : std::min(1.0, stats.on_cpu_share + std::max(0.0, stats.cpu_queue_share));
-    figures.verdict = stats.verdict().str();
+    const Verdict verdict = stats.verdict();
+    figures.verdict = verdict.str();
+    figures.finding = verdict.finding;
   }
 
   const JobOptions& job_;

@@ -45,6 +45,8 @@ LoadWatch::Moment LoadWatch::look() const {
   return moment;
 }
 
+double LoadWatch::our_cpu_s() const { return std::max(0.0, look().ours_s - begin_.ours_s); }
+
 double LoadWatch::others_share() const {
   const Moment now = look();
   const double all = now.machine_all_s - begin_.machine_all_s;

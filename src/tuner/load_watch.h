@@ -12,6 +12,8 @@ class LoadWatch {
   explicit LoadWatch(std::vector<std::int64_t> pids);
   /// Share of the machine's processors, since the beginning; 0 where the kernel does not tell.
   [[nodiscard]] double others_share() const;
+  /// Seconds of CPU that `pids` took since the beginning.
+  [[nodiscard]] double our_cpu_s() const;
 
  private:
   struct Moment {

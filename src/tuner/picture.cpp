@@ -138,8 +138,11 @@ class Drawing {
   }
 
   [[nodiscard]] std::string recommended_count() const {
-    return fmt::format("<path d=\"M{:.1f},{:.1f} V{:.1f}\" stroke=\"#bbb\" stroke-dasharray=\"2 3\"/>\n",
-                       rates_.x(picture_.chosen.workers), kRateFrame.top, kMemoryFrame.top + kMemoryFrame.height);
+    std::string text;
+    for (const Frame& frame : {kRateFrame, kMemoryFrame})
+      text += fmt::format("<path d=\"M{:.1f},{:.1f} v{:.1f}\" stroke=\"#bbb\" stroke-dasharray=\"2 3\"/>\n",
+                          rates_.x(picture_.chosen.workers), frame.top, frame.height);
+    return text;
   }
 
   // Kinds of worker differ in memory only: one line for all that the model holds for equal.
@@ -172,9 +175,10 @@ class Drawing {
     for (const PicturePoint* point : line.points) {
       const double x = rates_.x(point->setting.workers), rate = point->samples_per_s, half = rate * point->spread / 2;
       points += fmt::format("{:.1f},{:.1f} ", x, rates_.y(rate));
-      text += fmt::format("<path d=\"M{0:.1f},{1:.1f} V{2:.1f}\" stroke=\"{3}\" opacity=\"0.6\"/>\n", x,
-                          rates_.y(rate - half), rates_.y(rate + half), line.look.colour) +
-              mark(line.look, x, rates_.y(rate));
+      text +=
+          fmt::format("<path d=\"M{0:.1f},{1:.1f} V{2:.1f}\" stroke=\"{3}\" stroke-width=\"1.5\" opacity=\"0.7\"/>\n",
+                      x, rates_.y(rate - half), rates_.y(rate + half), line.look.colour) +
+          mark(line.look, x, rates_.y(rate));
     }
     return polyline(points, line.look.colour) + text;
   }

@@ -1,5 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
 #include "base/csv.h"
 #include "infeed/tuner/sweep.h"
 #include "tuner/figures.h"
@@ -19,6 +24,7 @@ State row_state(const SweepRow& row) {
   state.set("utilisation", row.figures.utilisation);
   state.set("transfer_share", row.figures.transfer_share);
   state.set("first_batch_ms", row.figures.first_batch_ms);
+  state.set("cpu_s", row.figures.cpu_s);
   state.set("others_share", row.figures.others_share);
   state.set("sample_s", row.figures.sample_s);
   state.set("verdict", row.figures.verdict);
@@ -26,20 +32,27 @@ State row_state(const SweepRow& row) {
   return state;
 }
 
+std::size_t name_width(const std::vector<SweepRow>& rows) {
+  std::size_t width = 12;
+  for (const SweepRow& row : rows) width = std::max(width, row.setting.str().size());
+  return width;
+}
+
 }  // namespace
 
 std::string SweepReport::str() const {
-  std::string text = fmt::format("{:<38} {:>10} {:>7} {:>8} {:>9} {:>6} {:>6} {:>9}\n", "setting", "samples/s",
-                                 "spread", "epoch s", "memory MB", "step", "copies", "first ms");
+  const std::size_t width = name_width(rows);
+  std::string text = fmt::format("{:<{}} {:>10} {:>8} {:>8} {:>8} {:>9} {:>6} {:>6} {:>9}\n", "setting", width,
+                                 "samples/s", "spread", "epoch s", "CPU us", "memory MB", "step", "copies", "first ms");
   for (const SweepRow& row : rows) {
     if (!row.refused.empty()) {
-      text += fmt::format("{:<38} refused: {}\n", row.setting.str(), row.refused);
+      text += fmt::format("{:<{}} refused: {}\n", row.setting.str(), width, row.refused);
       continue;
     }
-    text +=
-        fmt::format("{:<38} {:>10.0f} {:>5.1f} % {:>8.1f} {:>9.0f} {:>4.0f} % {:>4.0f} % {:>9.0f}\n", row.setting.str(),
-                    row.figures.samples_per_s, row.spread * 100, row.epoch_s, row.figures.memory_bytes / 1e6,
-                    row.figures.utilisation * 100, row.figures.transfer_share * 100, row.figures.first_batch_ms);
+    const RunFigures& f = row.figures;
+    text += fmt::format("{:<{}} {:>10.0f} {:>6.1f} % {:>8.1f} {:>8.0f} {:>9.0f} {:>4.0f} % {:>4.0f} % {:>9.0f}\n",
+                        row.setting.str(), width, f.samples_per_s, row.spread * 100, row.epoch_s, f.cpu_s * 1e6,
+                        f.memory_bytes / 1e6, f.utilisation * 100, f.transfer_share * 100, f.first_batch_ms);
   }
   if (interrupted) text += "Stopped early: these are the runs that were done.\n";
   text += disturbance(others_share);
@@ -54,13 +67,13 @@ std::string SweepReport::str() const {
 std::string SweepReport::csv() const {
   std::string text = std::string(kSettingColumns) +
                      ",samples_per_s,spread,epoch_s,memory_bytes,utilisation,transfer_share,first_batch_ms,"
-                     "others_share,runs,refused\n";
+                     "cpu_s,others_share,runs,refused\n";
   for (const SweepRow& row : rows) {
     const RunFigures& f = row.figures;
     text +=
-        fmt::format("{},{:.6g},{:.4g},{:.6g},{:.0f},{:.4g},{:.4g},{:.4g},{:.4g},{},{}\n", setting_cells(row.setting),
-                    f.samples_per_s, row.spread, row.epoch_s, f.memory_bytes, f.utilisation, f.transfer_share,
-                    f.first_batch_ms, f.others_share, row.runs, csv_cell(row.refused));
+        fmt::format("{},{:.6g},{:.4g},{:.6g},{:.0f},{:.4g},{:.4g},{:.4g},{:.4g},{:.4g},{},{}\n",
+                    setting_cells(row.setting), f.samples_per_s, row.spread, row.epoch_s, f.memory_bytes, f.utilisation,
+                    f.transfer_share, f.first_batch_ms, f.cpu_s, f.others_share, row.runs, csv_cell(row.refused));
   }
   return text;
 }

@@ -81,9 +81,10 @@ SweepRow row_of(const Runs& runs, std::int64_t samples) {
                .refused = runs.refused};
   if (runs.figures.empty()) return row;
   row.figures.verdict = runs.figures.back().verdict;
-  for (double RunFigures::*which :
-       {&RunFigures::samples_per_s, &RunFigures::memory_bytes, &RunFigures::utilisation, &RunFigures::transfer_share,
-        &RunFigures::first_batch_ms, &RunFigures::others_share, &RunFigures::sample_s, &RunFigures::cpu_share})
+  row.figures.finding = runs.figures.back().finding;
+  for (double RunFigures::*which : {&RunFigures::samples_per_s, &RunFigures::memory_bytes, &RunFigures::utilisation,
+                                    &RunFigures::transfer_share, &RunFigures::first_batch_ms, &RunFigures::cpu_s,
+                                    &RunFigures::others_share, &RunFigures::sample_s, &RunFigures::cpu_share})
     row.figures.*which = runs.middle(which);
   row.epoch_s = row.figures.samples_per_s > 0 ? static_cast<double>(samples) / row.figures.samples_per_s : 0;
   return row;
@@ -118,7 +119,7 @@ void choose(SweepReport& report) {
   if (figures.utilisation >= kNearlyAll)
     report.why +=
         fmt::format("; the step runs {:.0f} % of the time, so more workers cannot help", figures.utilisation * 100);
-  report.why += ". " + figures.verdict;
+  report.why += ". " + figures.finding;
 }
 
 std::vector<MeasuredRow> measured(const std::vector<SweepRow>& rows) {
@@ -130,14 +131,23 @@ std::vector<MeasuredRow> measured(const std::vector<SweepRow>& rows) {
   return measured;
 }
 
+// What the processes took beside the workers' samples, over the time that the step took.
+double trainer_cpus(const RunFigures& figures, double usable_cpus) {
+  const double step_s = figures.utilisation / figures.samples_per_s;
+  if (step_s <= 0) return 0;
+  return std::clamp((figures.cpu_s - figures.sample_s * figures.cpu_share) / step_s, 0.0, usable_cpus);
+}
+
 void add_model(SweepReport& report, const SweepOptions& options) {
   const double cpus = read_machine_limits().usable_cpus;
   const int cores = physical_cores();
   report.rules = rules_of_thumb(options.kinds.empty() ? WorkerKind::kThread : options.kinds.front(),
                                 cores > 0 ? cores : static_cast<int>(cpus), cpus);
   const std::vector<MeasuredRow> rows = measured(report.rows);
+  const RunFigures& chosen = report.chosen.figures;
   if (rows.size() >= 2)
-    report.fit = fit_costs(rows, {.cpu_share = report.chosen.figures.cpu_share, .usable_cpus = cpus});
+    report.fit = fit_costs(
+        rows, {.cpu_share = chosen.cpu_share, .trainer_cpus = trainer_cpus(chosen, cpus), .usable_cpus = cpus});
   for (RuleOfThumb& rule : report.rules) {
     const auto ran =
         std::find_if(rows.begin(), rows.end(), [&](const MeasuredRow& row) { return row.setting == rule.setting; });

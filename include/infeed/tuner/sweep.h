@@ -48,11 +48,13 @@ struct RunFigures {
   double utilisation = 0;     ///< share of the time that the step ran
   double transfer_share = 0;  ///< share of the time that copies ran
   double first_batch_ms = 0;  ///< from the loader's construction
+  double cpu_s = 0;           ///< a sample, of all processes: the step's too
   double others_share = 0;    ///< of the machine's processors: what other programs took meanwhile
   double sample_s = 0;        ///< a worker's time for a sample
   double cpu_share = 1;       ///< of that: on a processor
   bool stopped = false;       ///< early: no figures
   std::string verdict = {};
+  std::string finding = {};  ///< the verdict without its advice, which one has measured already
 };
 
 /// Makes a loader, warms it up, measures. Throws what the loader and the step throw.
