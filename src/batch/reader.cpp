@@ -33,7 +33,7 @@ BatchHeader read_header(std::span<const std::byte> extent) {
 std::string read_name(const ArrayRecord& record, std::size_t position) {
   const auto* end = static_cast<const char*>(std::memchr(record.name, 0, sizeof(record.name)));
   if (end == nullptr || end == record.name) refuse("the name of array {} is empty or does not end.", position);
-  const std::string name(record.name, end);
+  std::string name(record.name, end);
   if (std::any_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }))
     refuse("the name of array {} holds control characters.", position);
   return name;

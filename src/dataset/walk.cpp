@@ -71,7 +71,7 @@ class Walk {
     std::erase_if(listing.files, [&](const std::string& name) { return !has_extension(name, extensions_); });
     std::sort(listing.files.begin(), listing.files.end());
     if (!listing.files.empty()) found_.push_back({path, std::move(listing.files)});
-    for (const std::string& name : listing.folders) visit(path + '/' + name);
+    for (const std::string& name : listing.folders) visit(fmt::format("{}/{}", path, name));
     above_.pop_back();
   }
 

@@ -347,7 +347,7 @@ const std::uint8_t* BaselineDecoder::row_of(int place, const Window& window, int
   if (spread_x == 1 && spread_y == 1) return component.at(window.x, row);
   const int first = window.x / spread_x;
   const int count = (window.x + window.width - 1) / spread_x + 1 - first;
-  scratch.resize(static_cast<std::size_t>(count * spread_x + kKernelSlack));
+  scratch.resize(static_cast<std::size_t>(count) * static_cast<std::size_t>(spread_x) + kKernelSlack);
   std::uint8_t* out = scratch.data();
   const std::uint8_t* near = component.at(first, row);
   const bool upper = y % spread_y == 0;

@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "decode/fixed_point.h"
+
 namespace infeed {
 
 /// Quantisation steps in rows of 8, as libjpeg multiplies them: modulo 2^16.
@@ -34,7 +36,7 @@ void idct_pair_portable(const IdctJob& a, std::ptrdiff_t stride_a, const IdctJob
 /// The constants, shared with the SIMD code.
 namespace islow {
 inline constexpr int kConstBits = 13, kPass1Bits = 2;
-constexpr std::int32_t fix(double x) { return static_cast<std::int32_t>(x * (1 << kConstBits) + 0.5); }
+constexpr std::int32_t fix(double x) { return fixed_point(x, kConstBits); }
 inline constexpr std::int32_t k0_298 = fix(0.298631336), k0_390 = fix(0.390180644), k0_541 = fix(0.541196100),
                               k0_765 = fix(0.765366865), k0_899 = fix(0.899976223), k1_175 = fix(1.175875602),
                               k1_501 = fix(1.501321110), k1_847 = fix(1.847759065), k1_961 = fix(1.961570560),

@@ -3,12 +3,13 @@
 #include <algorithm>
 
 #include "base/cpu.h"
+#include "decode/fixed_point.h"
 
 namespace infeed {
 namespace {
 
 constexpr int kHalf = 1 << 15;
-constexpr std::int32_t fraction(double x) { return static_cast<std::int32_t>(x * 65536 + 0.5); }
+constexpr std::int32_t fraction(double x) { return fixed_point(x, 16); }
 constexpr std::int32_t kRedCr = fraction(1.402), kBlueCb = fraction(1.772), kGreenCb = fraction(0.34414),
                        kGreenCr = fraction(0.71414);
 

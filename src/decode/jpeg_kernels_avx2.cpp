@@ -2,6 +2,7 @@
 #include <immintrin.h>
 
 #include "base/cpu.h"
+#include "decode/fixed_point.h"
 #include "decode/jpeg_kernels.h"
 
 namespace infeed {
@@ -178,7 +179,7 @@ __m256i scale(__m256i x, std::int16_t k) {
   return _mm256_srai_epi16(_mm256_add_epi16(twice, _mm256_set1_epi16(1)), 1);
 }
 
-constexpr std::int32_t fraction(double x) { return static_cast<std::int32_t>(x * 65536 + 0.5); }
+constexpr std::int32_t fraction(double x) { return fixed_point(x, 16); }
 constexpr std::int32_t kOne = 65536;
 
 /// -0.344 b + 0.286 r, rounded: the green part of 0.714 that a whole r leaves.

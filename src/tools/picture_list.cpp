@@ -123,7 +123,7 @@ std::vector<Picture> pictures_of_folder(const std::string& root, std::span<const
   if (error) throw ConfigError(fmt::format("folder '{}' cannot be read: {}.", root, error.message()));
   std::sort(names.begin(), names.end());
   std::vector<Picture> pictures;
-  for (std::string& name : names) pictures.push_back({name, root + '/' + name});
+  for (const std::string& name : names) pictures.push_back({name, fmt::format("{}/{}", root, name)});
   return pictures;
 }
 

@@ -46,7 +46,7 @@ void check(const PrepareOptions& options) {
 std::string index_path(const PrepareOptions& options) {
   if (is_tar(options.path)) return options.path.substr(0, options.path.size() - 4) + ".idx";
   if (options.index != "auto") return options.index;
-  const std::string path = automatic_index_path(options.path);
+  std::string path = automatic_index_path(options.path);
   if (path.empty()) throw ConfigError("--index auto needs XDG_CACHE_HOME or HOME; name a file instead.");
   return path;
 }

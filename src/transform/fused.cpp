@@ -135,7 +135,7 @@ struct FusedKernel::Scratch {
     return {sums.data(), static_cast<std::ptrdiff_t>(stride)};
   }
   Planes<std::int16_t> between_for(int width, int slack) {
-    const std::size_t stride = static_cast<std::size_t>(block_up(width) + slack);
+    const std::size_t stride = static_cast<std::size_t>(block_up(width)) + static_cast<std::size_t>(slack);
     if (between.size() < 3 * stride) between.resize(3 * stride);
     return {between.data(), static_cast<std::ptrdiff_t>(stride)};
   }

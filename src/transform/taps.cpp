@@ -68,8 +68,10 @@ void TapTable::measure() {
 
 void TapTable::weigh(int output, int point) {
   const double center = origin_ + (point + 0.5) * scale_;
+  // intentional: Pillow's rounding, towards zero. NOLINTBEGIN(bugprone-incorrect-roundings)
   const int from = std::max(0, static_cast<int>(center - support_ + 0.5));
   const int to = std::min(limit_, static_cast<int>(center + support_ + 0.5));
+  // NOLINTEND(bugprone-incorrect-roundings)
   double* w = exact_weights(static_cast<std::size_t>(output));
   const double inverse = 1.0 / support_;
   double sum = 0;
