@@ -9,25 +9,8 @@ constexpr int kEndOfImage = 0xD9;
 constexpr int kFirstRestart = 0xD0;
 constexpr int kLastRestart = 0xD7;
 
-}  // namespace
-
-DecodeFault jpeg_error_fault(const jpeg_common_struct& codec, bool input_ended) noexcept {
-  if (codec.err->msg_code == kNoArithmeticDecoder) return DecodeFault::kUnsupported;
-  switch (codec.err->msg_code) {
-    case JERR_BAD_J_COLORSPACE:
-    case JERR_BAD_PRECISION:
-    case JERR_CCIR601_NOTIMPL:
-    case JERR_CONVERSION_NOTIMPL:
-    case JERR_FRACT_SAMPLE_NOTIMPL:
-    case JERR_NOT_COMPILED:
-    case JERR_SOF_UNSUPPORTED: return DecodeFault::kUnsupported;
-    case JERR_IMAGE_TOO_BIG:
-    case JERR_NO_BACKING_STORE:
-    case JERR_WIDTH_OVERFLOW: return DecodeFault::kTooLarge;
-    default: break;
-  }
-  if (input_ended) return DecodeFault::kTruncated;
-  switch (codec.err->msg_code) {
+bool is_of_header(int code) noexcept {
+  switch (code) {
     case JERR_BAD_COMPONENT_ID:
     case JERR_BAD_DCT_COEF:
     case JERR_BAD_HUFF_TABLE:
@@ -48,9 +31,30 @@ DecodeFault jpeg_error_fault(const jpeg_common_struct& codec, bool input_ended) 
     case JERR_SOF_DUPLICATE:
     case JERR_SOF_NO_SOS:
     case JERR_SOI_DUPLICATE:
-    case JERR_SOS_NO_SOF: return DecodeFault::kBadHeader;
-    default: return DecodeFault::kCorrupt;
+    case JERR_SOS_NO_SOF: return true;
+    default: return false;
   }
+}
+
+}  // namespace
+
+DecodeFault jpeg_error_fault(const jpeg_common_struct& codec, bool input_ended) noexcept {
+  if (codec.err->msg_code == kNoArithmeticDecoder) return DecodeFault::kUnsupported;
+  switch (codec.err->msg_code) {
+    case JERR_BAD_J_COLORSPACE:
+    case JERR_BAD_PRECISION:
+    case JERR_CCIR601_NOTIMPL:
+    case JERR_CONVERSION_NOTIMPL:
+    case JERR_FRACT_SAMPLE_NOTIMPL:
+    case JERR_NOT_COMPILED:
+    case JERR_SOF_UNSUPPORTED: return DecodeFault::kUnsupported;
+    case JERR_IMAGE_TOO_BIG:
+    case JERR_NO_BACKING_STORE:
+    case JERR_WIDTH_OVERFLOW: return DecodeFault::kTooLarge;
+    default: break;
+  }
+  if (input_ended) return DecodeFault::kTruncated;
+  return is_of_header(codec.err->msg_code) ? DecodeFault::kBadHeader : DecodeFault::kCorrupt;
 }
 
 bool jpeg_error_is_memory(const jpeg_common_struct& codec) noexcept {

@@ -16,9 +16,7 @@ nb::dict knobs(const Verdict& self) {
   return dict;
 }
 
-}  // namespace
-
-void bind_stats(nb::module_& module) {
+void bind_worker_stats(nb::module_& module) {
   nb::class_<WorkerStats>(module, "WorkerStats")
       .def_ro("id", &WorkerStats::id)
       .def_ro("pid", &WorkerStats::pid)
@@ -28,6 +26,9 @@ void bind_stats(nb::module_& module) {
       .def_ro("in_hand_s", &WorkerStats::in_hand_s)
       .def_ro("stopped", &WorkerStats::stopped)
       .def_ro("restarts", &WorkerStats::restarts);
+}
+
+void bind_verdict(nb::module_& module) {
   nb::class_<Verdict>(module, "Verdict", "What bounds a pipeline, and the knob to turn. str() gives both sentences.")
       .def_prop_ro("bound", [](const Verdict& self) { return to_string(self.bound); })
       .def_prop_ro("cause", [](const Verdict& self) { return to_string(self.cause); })
@@ -36,13 +37,12 @@ void bind_stats(nb::module_& module) {
       .def_ro("advice", &Verdict::advice)
       .def_prop_ro("knobs", &knobs, nb::sig("def knobs(self) -> dict[str, str]"))
       .def("__str__", &Verdict::str);
-  nb::class_<FaultySample>(module, "FaultySample")
-      .def_ro("index", &FaultySample::index)
-      .def_ro("replaced_by", &FaultySample::replaced_by)
-      .def_ro("reason", &FaultySample::reason);
-  using S = LoaderStats;
-  nb::class_<S>(module, "LoaderStats", "Where the time and the memory of a Loader go. str() gives a table.")
-      .def_ro("batches", &S::batches)
+}
+
+using S = LoaderStats;
+
+void add_times(nb::class_<S>& cls) {
+  cls.def_ro("batches", &S::batches)
       .def_ro("samples", &S::samples)
       .def_ro("elapsed_s", &S::elapsed_s)
       .def_ro("samples_per_s", &S::samples_per_s)
@@ -64,8 +64,11 @@ void bind_stats(nb::module_& module) {
       .def_ro("bytes_read", &S::bytes_read)
       .def_ro("on_cpu_share", &S::on_cpu_share)
       .def_ro("cpu_queue_share", &S::cpu_queue_share)
-      .def_ro("trainer_cpu_queue_share", &S::trainer_cpu_queue_share)
-      .def_ro("num_workers", &S::num_workers)
+      .def_ro("trainer_cpu_queue_share", &S::trainer_cpu_queue_share);
+}
+
+void add_workers_and_memory(nb::class_<S>& cls) {
+  cls.def_ro("num_workers", &S::num_workers)
       .def_ro("threads_per_worker", &S::threads_per_worker)
       .def_ro("prefetch", &S::prefetch)
       .def_ro("prefetch_factor", &S::prefetch_factor)
@@ -80,8 +83,11 @@ void bind_stats(nb::module_& module) {
       .def_ro("skipped", &S::skipped)
       .def_ro("replaced", &S::replaced)
       .def_ro("faulty", &S::faulty)
-      .def_ro("workers", &S::workers)
-      .def_prop_ro("verdict", &S::verdict, "What bounds the pipeline, and the knob to turn.")
+      .def_ro("workers", &S::workers);
+}
+
+void add_forms(nb::class_<S>& cls) {
+  cls.def_prop_ro("verdict", &S::verdict, "What bounds the pipeline, and the knob to turn.")
       .def(
           "to_json", [](const S& self) { return self.to_state().to_json(); }, "All but `faulty`, with the verdict.")
       .def_static(
@@ -90,6 +96,21 @@ void bind_stats(nb::module_& module) {
       .def("__setstate__",
            [](S& self, const std::string& json) { new (&self) S(S::from_state(State::from_json(json))); })
       .def("__str__", &S::str);
+}
+
+}  // namespace
+
+void bind_stats(nb::module_& module) {
+  bind_worker_stats(module);
+  bind_verdict(module);
+  nb::class_<FaultySample>(module, "FaultySample")
+      .def_ro("index", &FaultySample::index)
+      .def_ro("replaced_by", &FaultySample::replaced_by)
+      .def_ro("reason", &FaultySample::reason);
+  nb::class_<S> stats(module, "LoaderStats", "Where the time and the memory of a Loader go. str() gives a table.");
+  add_times(stats);
+  add_workers_and_memory(stats);
+  add_forms(stats);
 }
 
 }  // namespace infeed::python

@@ -24,6 +24,7 @@ Head head_of(const Tensor& t, std::int64_t unit) {
   const std::int64_t heads = t.size(1);
   return {t.data<float>() + unit / heads * t.strides()[0] + unit % heads * t.strides()[1], t.strides()[2]};
 }
+Head from_row(Head head, std::int64_t first) { return {head.data + first * head.stride, head.stride}; }
 
 struct Sizes {
   std::int64_t queries, keys, width, value_width;
@@ -140,6 +141,26 @@ class Scratch {
 
 Padded<const float> readable(Padded<float> block) { return {block.data, block.stride}; }
 
+// What one head's gradients need, p (probabilities) and d... (gradients); `across`: transposed.
+struct BackwardBlocks {
+  Scratch scratch;
+  Padded<float> keys_across, values_across, p, dp, keys, dk, q, dq, dv, up;
+
+  explicit BackwardBlocks(const Sizes& s)
+      : scratch((s.width + s.value_width + 2 * kQueries) * padded(s.keys) +
+                (2 * s.keys + 2 * kQueries) * padded(s.width) + (s.keys + kQueries) * padded(s.value_width)),
+        keys_across(scratch.take(s.width, s.keys)),
+        values_across(scratch.take(s.value_width, s.keys)),
+        p(scratch.take(kQueries, s.keys)),
+        dp(scratch.take(kQueries, s.keys)),
+        keys(scratch.take(s.keys, s.width)),
+        dk(scratch.take(s.keys, s.width)),
+        q(scratch.take(kQueries, s.width)),
+        dq(scratch.take(kQueries, s.width)),
+        dv(scratch.take(s.keys, s.value_width)),
+        up(scratch.take(kQueries, s.value_width)) {}
+};
+
 // [N, H, rows, columns], in memory in the order of `like`'s dimensions.
 Tensor empty_heads(const Tensor& like, std::int64_t rows, std::int64_t columns) {
   const std::int64_t n = like.size(0);
@@ -169,7 +190,7 @@ AttentionResult attention(const AttentionProblem& problem) {
         const std::int64_t n = std::min(kQueries, s.queries - first);
         score(scores, head_of(problem.q, unit), readable(keys), mask_of(problem, unit), s, first, n);
         mix(y, r.logsumexp.data<float>() + unit * s.queries + first, scores, readable(values), s, n, s.seen(first + n));
-        copy_rows({out.data + first * out.stride, out.stride}, readable(y), n, s.value_width);
+        copy_rows(from_row(out, first), readable(y), n, s.value_width);
       }
     }
   });
@@ -182,42 +203,29 @@ AttentionGrads attention_backward(const Tensor& g, const AttentionProblem& probl
   AttentionGrads grads{empty_heads(problem.q, s.queries, s.width), empty_heads(problem.k, s.keys, s.width),
                        empty_heads(problem.v, s.keys, s.value_width)};
   parallel_for(units, 1, [&](std::int64_t begin, std::int64_t end) {
-    Scratch scratch((s.width + s.value_width + 2 * kQueries) * padded(s.keys) +
-                    (2 * s.keys + 2 * kQueries) * padded(s.width) + (s.keys + kQueries) * padded(s.value_width));
-    const auto keys_across = scratch.take(s.width, s.keys);
-    const auto values_across = scratch.take(s.value_width, s.keys);
-    const auto p = scratch.take(kQueries, s.keys);
-    const auto dp = scratch.take(kQueries, s.keys);
-    const auto keys = scratch.take(s.keys, s.width);
-    const auto dk = scratch.take(s.keys, s.width);
-    const auto q = scratch.take(kQueries, s.width);
-    const auto dq = scratch.take(kQueries, s.width);
-    const auto dv = scratch.take(s.keys, s.value_width);
-    const auto up = scratch.take(kQueries, s.value_width);
+    const BackwardBlocks b(s);
     for (std::int64_t unit = begin; unit < end; ++unit) {
-      const Head of_q = head_of(problem.q, unit);
-      const Head of_g = head_of(g, unit);
-      const Head q_grad = head_of(grads.q, unit);
-      pad_transposed(keys_across, head_of(problem.k, unit), s.keys, s.width);
-      pad_transposed(values_across, head_of(problem.v, unit), s.keys, s.value_width);
-      pad_rows(keys, head_of(problem.k, unit), s.keys, s.width);
-      std::fill_n(dk.data, s.keys * dk.stride, 0.0f);
-      std::fill_n(dv.data, s.keys * dv.stride, 0.0f);
+      const Head q = head_of(problem.q, unit), up = head_of(g, unit), dq = head_of(grads.q, unit);
+      pad_transposed(b.keys_across, head_of(problem.k, unit), s.keys, s.width);
+      pad_transposed(b.values_across, head_of(problem.v, unit), s.keys, s.value_width);
+      pad_rows(b.keys, head_of(problem.k, unit), s.keys, s.width);
+      std::fill_n(b.dk.data, s.keys * b.dk.stride, 0.0f);
+      std::fill_n(b.dv.data, s.keys * b.dv.stride, 0.0f);
       for (std::int64_t first = 0; first < s.queries; first += kQueries) {
         const std::int64_t n = std::min(kQueries, s.queries - first);
         const std::int64_t seen = s.seen(first + n);
-        pad_rows(q, {of_q.data + first * of_q.stride, of_q.stride}, n, s.width);
-        pad_rows(up, {of_g.data + first * of_g.stride, of_g.stride}, n, s.value_width);
-        score(p, of_q, readable(keys_across), mask_of(problem, unit), s, first, n);
-        multiply(dp, {up.data, up.stride, 1}, readable(values_across), n, seen, s.value_width, false);
-        differentiate(p, dp, logsumexp.data<float>() + unit * s.queries + first, s.scale, n, seen);
-        multiply(dq, {dp.data, dp.stride, 1}, readable(keys), n, s.width, seen, false);
-        multiply(dk, {dp.data, 1, dp.stride}, readable(q), seen, s.width, n, true);
-        multiply(dv, {p.data, 1, p.stride}, readable(up), seen, s.value_width, n, true);
-        copy_rows({q_grad.data + first * q_grad.stride, q_grad.stride}, readable(dq), n, s.width);
+        pad_rows(b.q, from_row(q, first), n, s.width);
+        pad_rows(b.up, from_row(up, first), n, s.value_width);
+        score(b.p, q, readable(b.keys_across), mask_of(problem, unit), s, first, n);
+        multiply(b.dp, {b.up.data, b.up.stride, 1}, readable(b.values_across), n, seen, s.value_width, false);
+        differentiate(b.p, b.dp, logsumexp.data<float>() + unit * s.queries + first, s.scale, n, seen);
+        multiply(b.dq, {b.dp.data, b.dp.stride, 1}, readable(b.keys), n, s.width, seen, false);
+        multiply(b.dk, {b.dp.data, 1, b.dp.stride}, readable(b.q), seen, s.width, n, true);
+        multiply(b.dv, {b.p.data, 1, b.p.stride}, readable(b.up), seen, s.value_width, n, true);
+        copy_rows(from_row(dq, first), readable(b.dq), n, s.width);
       }
-      copy_rows(head_of(grads.k, unit), readable(dk), s.keys, s.width);
-      copy_rows(head_of(grads.v, unit), readable(dv), s.keys, s.value_width);
+      copy_rows(head_of(grads.k, unit), readable(b.dk), s.keys, s.width);
+      copy_rows(head_of(grads.v, unit), readable(b.dv), s.keys, s.value_width);
     }
   });
   return grads;

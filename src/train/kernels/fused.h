@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -49,76 +50,100 @@ void check_row(const Row<N>& row) {
   return copy;
 }
 
+/// Elements [first, last) of the tensors of one row: what one task does.
+struct RowPart {
+  std::size_t row;
+  std::int64_t first, last;
+};
+
+/// Rows whose tensors lie as the row's first one, with their parts.
+template <std::size_t N>
+struct FlatRows {
+  static constexpr std::int64_t kPart = 16384;  // elements
+  std::vector<Row<N>> rows;
+  std::vector<RowPart> parts;
+
+  explicit FlatRows(std::span<const Row<N>> given) {
+    for (const Row<N>& row : given) {
+      check_row(row);
+      Row<N>& dense = rows.emplace_back();
+      for (std::size_t k = 0; k < N; ++k) dense[k] = laid_out_as(row[0], row[k]);
+      const std::int64_t numel = row[0].numel();
+      for (std::int64_t first = 0; first < numel; first += kPart)
+        parts.push_back({rows.size() - 1, first, std::min(first + kPart, numel)});
+    }
+  }
+
+  /// Takes what was changed, all but element 1, back to where it came from.
+  void write_back(std::span<const Row<N>> given) const {
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      for (std::size_t k = 0; k < N; ++k) {
+        if (k == 1 || !given[i][k].defined()) continue;
+        if (rows[i][k].is_same(given[i][k]))
+          given[i][k].storage()->bump_version();
+        else
+          Tensor(given[i][k]).copy_(rows[i][k]);
+      }
+    }
+  }
+};
+
+[[nodiscard]] inline std::byte* address_of(const Tensor& x, std::int64_t i) {
+  return x.data_ptr() + i * static_cast<std::int64_t>(itemsize(x.dtype()));
+}
+
+/// One part through buffers of C, for tensors of other dtypes.
+template <class C, std::size_t N, class Body>
+void run_buffered(const Row<N>& row, const RowPart& part, Body& body) {
+  constexpr std::int64_t kBuffered = 512;  // elements at a time
+  alignas(64) C buffers[N][kBuffered];
+  Piece<C, N> piece{{}, 0, part.row};
+  for (std::size_t k = 0; k < N; ++k) piece.at[k] = row[k].defined() ? buffers[k] : nullptr;
+  for (std::int64_t first = part.first; first < part.last; first += kBuffered) {
+    piece.count = std::min(kBuffered, part.last - first);
+    for (std::size_t k = 0; k < N; ++k) {
+      if (!row[k].defined()) continue;
+      const DType dtype = row[k].dtype();
+      loader<C>(dtype)(buffers[k], address_of(row[k], first), static_cast<std::int64_t>(itemsize(dtype)), piece.count);
+    }
+    body(piece);
+    for (std::size_t k = 0; k < N; ++k) {
+      if (!row[k].defined() || k == 1) continue;
+      const DType dtype = row[k].dtype();
+      storer<C>(dtype)(address_of(row[k], first), static_cast<std::int64_t>(itemsize(dtype)), buffers[k], piece.count);
+    }
+  }
+}
+
+/// One part, in place where all tensors hold C.
+template <class C, std::size_t N, class Body>
+void run_part(const Row<N>& row, const RowPart& part, Body& body) {
+  const auto holds = [](const Tensor& x) { return !x.defined() || x.dtype() == dtype_of<C>; };
+  if (!std::all_of(row.begin(), row.end(), holds)) return run_buffered<C>(row, part, body);
+  Piece<C, N> piece{{}, part.last - part.first, part.row};
+  for (std::size_t k = 0; k < N; ++k)
+    piece.at[k] = row[k].defined() ? reinterpret_cast<C*>(address_of(row[k], part.first)) : nullptr;
+  body(piece);
+}
+
 /// Calls body(Piece<float, N>) or body(Piece<double, N>) on pieces of all rows, on several threads; elements of other
 /// dtypes pass through buffers of float. All but element 1, the gradient, are written back. Grad mode must be off.
 template <std::size_t N, class Body>
 void fused(std::span<const Row<N>> rows, Body body) {
-  constexpr std::int64_t kPiece = 16384;   // elements a task
-  constexpr std::int64_t kBuffered = 512;  // elements through buffers at a time
-  struct Task {
-    std::size_t row;
-    std::int64_t first, last;
-  };
-  std::vector<Row<N>> flat;
-  std::vector<Task> tasks;
-  for (const Row<N>& row : rows) {
-    check_row(row);
-    Row<N>& dense = flat.emplace_back();
-    for (std::size_t k = 0; k < N; ++k) dense[k] = laid_out_as(row[0], row[k]);
-    const std::int64_t numel = row[0].numel();
-    for (std::int64_t first = 0; first < numel; first += kPiece)
-      tasks.push_back({flat.size() - 1, first, std::min(first + kPiece, numel)});
-  }
-  const auto run = [&]<class C>(const Task& task, C) {
-    const Row<N>& row = flat[task.row];
-    bool direct = true;
-    for (const Tensor& tensor : row) direct = direct && (!tensor.defined() || tensor.dtype() == dtype_of<C>);
-    const auto address = [&](std::size_t k, std::int64_t i) {
-      return row[k].data_ptr() + i * static_cast<std::int64_t>(itemsize(row[k].dtype()));
-    };
-    Piece<C, N> piece{{}, task.last - task.first, task.row};
-    if (direct) {
-      for (std::size_t k = 0; k < N; ++k)
-        piece.at[k] = row[k].defined() ? reinterpret_cast<C*>(address(k, task.first)) : nullptr;
-      return body(piece);
-    }
-    alignas(64) C buffers[N][kBuffered];
-    for (std::int64_t first = task.first; first < task.last; first += kBuffered) {
-      piece.count = std::min(kBuffered, task.last - first);
-      for (std::size_t k = 0; k < N; ++k) {
-        piece.at[k] = row[k].defined() ? buffers[k] : nullptr;
-        if (!row[k].defined()) continue;
-        loader<C>(row[k].dtype())(buffers[k], address(k, first), static_cast<std::int64_t>(itemsize(row[k].dtype())),
-                                  piece.count);
-      }
-      body(piece);
-      for (std::size_t k = 0; k < N; ++k) {
-        if (!row[k].defined() || k == 1) continue;
-        storer<C>(row[k].dtype())(address(k, first), static_cast<std::int64_t>(itemsize(row[k].dtype())), buffers[k],
-                                  piece.count);
-      }
+  const FlatRows<N> flat(rows);
+  const auto count = static_cast<std::int64_t>(flat.parts.size());
+  const auto work = [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) {
+      const RowPart& part = flat.parts[static_cast<std::size_t>(i)];
+      const Row<N>& row = flat.rows[part.row];
+      row[0].dtype() == DType::kFloat64 ? run_part<double>(row, part, body) : run_part<float>(row, part, body);
     }
   };
-  const auto work = [&](std::int64_t i) {
-    const Task& task = tasks[static_cast<std::size_t>(i)];
-    flat[task.row][0].dtype() == DType::kFloat64 ? run(task, double{}) : run(task, float{});
-  };
-  if (tasks.size() * kPiece < 2 * static_cast<std::size_t>(kGrain)) {
-    for (std::size_t i = 0; i < tasks.size(); ++i) work(static_cast<std::int64_t>(i));
-  } else {
-    parallel_for(static_cast<std::int64_t>(tasks.size()), 1, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t i = first; i < last; ++i) work(i);
-    });
-  }
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    for (std::size_t k = 0; k < N; ++k) {
-      if (k == 1 || !rows[i][k].defined()) continue;
-      if (flat[i][k].is_same(rows[i][k]))
-        rows[i][k].storage()->bump_version();
-      else
-        Tensor(rows[i][k]).copy_(flat[i][k]);
-    }
-  }
+  if (count * FlatRows<N>::kPart < 2 * kGrain)
+    work(0, count);
+  else
+    parallel_for(count, 1, work);
+  flat.write_back(rows);
 }
 
 }  // namespace infeed::kernels

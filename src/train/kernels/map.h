@@ -96,6 +96,50 @@ void map_one_run(const Tensor& out, const std::array<const Tensor*, N>& in, Bloc
   });
 }
 
+/// How the operands of other dtypes come and go; null for those of C.
+template <class C, std::size_t N>
+struct Conversions {
+  std::array<Load<C>, N> load{};
+  Store<C> store = nullptr;
+};
+
+/// One run of elements: in place where it lies dense in C, else through buffers.
+template <class C, std::size_t N>
+void map_run(const Run<static_cast<int>(N) + 1>& run, const Conversions<C, N>& convert, Block<C, N> block,
+             const Params<C>& params) {
+  constexpr std::int64_t kDense = sizeof(C);
+  const bool out_direct = convert.store == nullptr && run.stride[0] == kDense;
+  std::array<bool, N> direct;
+  bool all_direct = out_direct;
+  for (std::size_t k = 0; k < N; ++k)
+    all_direct &= direct[k] = convert.load[k] == nullptr && run.stride[k + 1] == kDense;
+  std::array<const C*, N> from;
+  for (std::size_t k = 0; k < N; ++k) from[k] = reinterpret_cast<const C*>(run.data[k + 1]);
+  if (all_direct) return block(reinterpret_cast<C*>(run.data[0]), from, run.count, params);
+
+  alignas(64) C buffers[N + 1][kBlock];
+  const auto read = [&](std::size_t k, std::int64_t first, std::int64_t n) {
+    const Load<C> load = convert.load[k] != nullptr ? convert.load[k] : loader<C>(dtype_of<C>);
+    load(buffers[k], run.data[k + 1] + first * run.stride[k + 1], run.stride[k + 1], n);
+  };
+  const Store<C> store = convert.store != nullptr ? convert.store : storer<C>(dtype_of<C>);
+  for (std::size_t k = 0; k < N; ++k) {
+    if (!direct[k]) from[k] = buffers[k];
+    if (run.stride[k + 1] == 0) read(k, 0, std::min(kBlock, run.count));  // a repeated value: once
+  }
+  for (std::int64_t first = 0; first < run.count; first += kBlock) {
+    const std::int64_t n = std::min(kBlock, run.count - first);
+    for (std::size_t k = 0; k < N; ++k) {
+      if (direct[k])
+        from[k] = reinterpret_cast<const C*>(run.data[k + 1]) + first;
+      else if (run.stride[k + 1] != 0)
+        read(k, first, n);
+    }
+    block(out_direct ? reinterpret_cast<C*>(run.data[0]) + first : buffers[N], from, n, params);
+    if (!out_direct) store(run.data[0] + first * run.stride[0], run.stride[0], buffers[N], n);
+  }
+}
+
 /// Runs `block` over `out` and the inputs broadcast to it.
 template <class C, std::size_t N>
 void map(const Tensor& out, const std::array<const Tensor*, N>& in, Block<C, N> block, const Params<C>& params) {
@@ -103,46 +147,14 @@ void map(const Tensor& out, const std::array<const Tensor*, N>& in, Block<C, N> 
   constexpr int kAll = static_cast<int>(N) + 1;
   std::array<const Tensor*, N + 1> tensors{&out};
   std::array<Strides, N + 1> strides{out.strides()};
-  std::array<Load<C>, N> load{};
+  Conversions<C, N> convert;
   for (std::size_t k = 0; k < N; ++k) {
     tensors[k + 1] = in[k];
     strides[k + 1] = broadcast_strides(in[k]->shape(), in[k]->strides(), out.shape());
-    if (in[k]->dtype() != dtype_of<C>) load[k] = loader<C>(in[k]->dtype());
+    if (in[k]->dtype() != dtype_of<C>) convert.load[k] = loader<C>(in[k]->dtype());
   }
-  const Store<C> store = out.dtype() == dtype_of<C> ? nullptr : storer<C>(out.dtype());
-  constexpr std::int64_t kDense = sizeof(C);
-  Loop<kAll>(out.shape(), tensors, strides).run([&](const Run<kAll>& run) {
-    const bool out_direct = store == nullptr && run.stride[0] == kDense;
-    std::array<bool, N> direct;
-    bool all_direct = out_direct;
-    for (std::size_t k = 0; k < N; ++k) all_direct &= direct[k] = load[k] == nullptr && run.stride[k + 1] == kDense;
-    std::array<const C*, N> from;
-    for (std::size_t k = 0; k < N; ++k) from[k] = reinterpret_cast<const C*>(run.data[k + 1]);
-    if (all_direct) return block(reinterpret_cast<C*>(run.data[0]), from, run.count, params);
-
-    alignas(64) C buffers[N + 1][kBlock];
-    const auto read = [&](std::size_t k, std::int64_t first, std::int64_t n) {
-      (load[k] != nullptr ? load[k] : loader<C>(dtype_of<C>))(buffers[k], run.data[k + 1] + first * run.stride[k + 1],
-                                                              run.stride[k + 1], n);
-    };
-    for (std::size_t k = 0; k < N; ++k) {
-      if (!direct[k]) from[k] = buffers[k];
-      if (run.stride[k + 1] == 0) read(k, 0, std::min(kBlock, run.count));  // a repeated value: once
-    }
-    for (std::int64_t first = 0; first < run.count; first += kBlock) {
-      const std::int64_t n = std::min(kBlock, run.count - first);
-      for (std::size_t k = 0; k < N; ++k) {
-        if (direct[k])
-          from[k] = reinterpret_cast<const C*>(run.data[k + 1]) + first;
-        else if (run.stride[k + 1] != 0)
-          read(k, first, n);
-      }
-      block(out_direct ? reinterpret_cast<C*>(run.data[0]) + first : buffers[N], from, n, params);
-      if (!out_direct)
-        (store != nullptr ? store : storer<C>(dtype_of<C>))(run.data[0] + first * run.stride[0], run.stride[0],
-                                                            buffers[N], n);
-    }
-  });
+  if (out.dtype() != dtype_of<C>) convert.store = storer<C>(out.dtype());
+  Loop<kAll>(out.shape(), tensors, strides).run([&](const Run<kAll>& run) { map_run(run, convert, block, params); });
 }
 
 }  // namespace infeed::kernels

@@ -24,6 +24,23 @@ void bind_arithmetic(const Binder& to) {
         return rounding_mode ? div(a, b, *rounding_mode) : div(a, b);
       },
       "input"_a, "other"_a, nb::kw_only(), "rounding_mode"_a = nb::none());
+  to.binary<mul>("mul", false);
+  to.binary<mul>("multiply", false);
+  to.binary<plain_div>("true_divide", false);
+  to.binary<floor_divide>("floor_divide");
+  to.binary<remainder>("remainder");
+  to.binary<fmod>("fmod");
+  to.binary<pow>("pow", true, "exponent");
+  to.binary<maximum>("maximum", false);
+  to.binary<minimum>("minimum", false);
+  to.binary<atan2>("atan2");
+  to.tensor.def(
+      "where",
+      [](const Tensor& x, const Tensor& condition, const Operand& other) { return where(condition, x, other); },
+      "condition"_a, "other"_a);
+}
+
+void bind_arithmetic_in_place(const Binder& to) {
   to.tensor.def(
       "add_", [](Tensor x, const Operand& y, const Scalar& alpha) { return x.add_(y, alpha); }, "other"_a,
       nb::kw_only(), "alpha"_a = Scalar(1));
@@ -39,20 +56,6 @@ void bind_arithmetic(const Binder& to) {
         return in_place(x, {y.tensor}, [&](const Tensor& t) { return div(t, y, *rounding_mode); });
       },
       "other"_a, nb::kw_only(), "rounding_mode"_a = nb::none());
-  to.binary<mul>("mul", false);
-  to.binary<mul>("multiply", false);
-  to.binary<plain_div>("true_divide", false);
-  to.binary<floor_divide>("floor_divide");
-  to.binary<remainder>("remainder");
-  to.binary<fmod>("fmod");
-  to.binary<pow>("pow", true, "exponent");
-  to.binary<maximum>("maximum", false);
-  to.binary<minimum>("minimum", false);
-  to.binary<atan2>("atan2");
-  to.tensor.def(
-      "where",
-      [](const Tensor& x, const Tensor& condition, const Operand& other) { return where(condition, x, other); },
-      "condition"_a, "other"_a);
 }
 
 void bind_infix(const Binder& to) {
@@ -268,6 +271,7 @@ void bind_activations_in_place(nb::module_& m) {
 
 void bind_elementwise(const Binder& to) {
   bind_arithmetic(to);
+  bind_arithmetic_in_place(to);
   bind_infix(to);
   bind_functions(to);
   bind_clamp(to);

@@ -100,7 +100,7 @@ Tensor source_like(const Tensor& index, const Tensor& x, const Operand& source) 
   return source.tensor.is_wrapped_number() ? source.tensor.to(x.dtype()).expand(index.shape()) : source.tensor;
 }
 
-void bind_placing(const Binder& to) {
+void bind_scatter(const Binder& to) {
   to.both(
       "scatter",
       [](const Tensor& x, int dim, const Tensor& index, const Operand& source) {
@@ -121,6 +121,9 @@ void bind_placing(const Binder& to) {
         return in_place(x, {source}, [&](const Tensor& t) { return scatter_add(t, dim, index, source); });
       },
       "dim"_a, "index"_a, "src"_a);
+}
+
+void bind_fill_and_put(const Binder& to) {
   to.both("index_add", index_add, "input"_a, "dim"_a, "index"_a, "source"_a, nb::kw_only(), "alpha"_a = Scalar(1));
   to.tensor.def(
       "index_add_",
@@ -170,7 +173,8 @@ void bind_index(const Binder& to) {
       .def("__iter__", iterate)
       .def("__contains__", [](const Tensor& x, const Operand& value) { return any(eq(x, value)).item<bool>(); });
   bind_picking(to);
-  bind_placing(to);
+  bind_scatter(to);
+  bind_fill_and_put(to);
 }
 
 }  // namespace infeed::python

@@ -54,7 +54,7 @@ void set_grad(const Tensor& self, const nb::object& grad) {
   x.set_grad(given);
 }
 
-void bind_properties(nb::class_<TensorObject>& cls) {
+void bind_sizes(nb::class_<TensorObject>& cls) {
   cls.def_prop_ro(
          "shape", [](const Tensor& x) { return size_tuple(x.shape()); },
          nb::sig("def shape(self) -> infeed.train._types.Size"))
@@ -80,8 +80,11 @@ void bind_properties(nb::class_<TensorObject>& cls) {
       .def("nelement", [](const Tensor& x) { return x.numel(); })
       .def("element_size", [](const Tensor& x) { return itemsize(x.dtype()); })
       .def_prop_ro("itemsize", [](const Tensor& x) { return itemsize(x.dtype()); })
-      .def_prop_ro("nbytes", [](const Tensor& x) { return x.nbytes(); })
-      .def_prop_ro("dtype", [](const Tensor& x) { return x.dtype(); })
+      .def_prop_ro("nbytes", [](const Tensor& x) { return x.nbytes(); });
+}
+
+void bind_properties(nb::class_<TensorObject>& cls) {
+  cls.def_prop_ro("dtype", [](const Tensor& x) { return x.dtype(); })
       .def_prop_ro("device", [](const Tensor& x) { return x.device(); })
       .def_prop_ro("is_cuda", [](const Tensor& x) { return x.device().type == DeviceType::kCUDA; })
       .def_prop_ro("is_meta", [](const Tensor& x) { return x.is_meta(); })
@@ -284,6 +287,7 @@ MemoryFormat to_format(const nb::object& format) {
 }
 
 void bind_tensor(const Binder& to) {
+  bind_sizes(to.tensor);
   bind_properties(to.tensor);
   bind_graph(to.tensor);
   bind_values(to.tensor);
