@@ -128,26 +128,23 @@ double sleep_and_echo(FutexEcho& echo, int times) {
   return median(latency);
 }
 
-}  // namespace
-
-void hand_over(const Bed& bed, Report& report) {
+void spin(const Bed& bed, Report& report) {
   const auto batches = bed.size<std::int64_t>(200'000, 500);
+  const infeed::SyntheticDataset dataset = bytes(batches);
+  infeed::Loader loader(dataset, one_worker());
+  report.add({.id = "E6",
+              .what = "hand-over of an empty batch, spinning, CPU of both sides",
+              .unit = "us",
+              .rounds = interleave(bed.rounds, {spinning(loader, batches)})[0],
+              .better = Better::kLower,
+              .must = 5,
+              .aim = 1});
+}
+
+void sleep_and_wake(const Bed& bed, FutexEcho& echo, Report& report) {
   const int times = bed.size(300, 10);
-  const infeed::SyntheticDataset many = bytes(batches);
-  const infeed::SyntheticDataset one = bytes(1);
-  FutexEcho echo;
-  {
-    infeed::Loader loader(many, one_worker());
-    const Series cpu = interleave(bed.rounds, {spinning(loader, batches)})[0];
-    report.add({.id = "E6",
-                .what = "hand-over of an empty batch, spinning, CPU of both sides",
-                .unit = "us",
-                .rounds = cpu,
-                .better = Better::kLower,
-                .must = 5,
-                .aim = 1});
-  }
-  infeed::Loader loader(one, one_worker());
+  const infeed::SyntheticDataset dataset = bytes(1);
+  infeed::Loader loader(dataset, one_worker());
   Series cpu_us;
   const std::vector<Series> latency =
       interleave(bed.rounds, {[&](std::uint64_t r) { return sleep_and_take(loader, times, r, cpu_us); },
@@ -171,6 +168,14 @@ void hand_over(const Bed& bed, Report& report) {
               .better = Better::kLower,
               .must = 1.5,
               .aim = 1.2});
+}
+
+}  // namespace
+
+void hand_over(const Bed& bed, Report& report) {
+  FutexEcho echo;
+  spin(bed, report);
+  sleep_and_wake(bed, echo, report);
 }
 
 }  // namespace bench

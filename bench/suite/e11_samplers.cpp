@@ -32,6 +32,10 @@ void add_against_torch(const char* what, const Series& torch, const Series& ours
   report.add({.id = "E11", .what = what, .unit = "x", .rounds = ratio(torch, ours), .must = 1.0, .aim = 3.0});
 }
 
+void add_time(const char* what, const Series& seconds, Report& report) {
+  report.add({.id = "E11", .what = what, .unit = "s", .rounds = seconds, .better = Better::kLower});
+}
+
 }  // namespace
 
 void samplers(const Bed& bed, Report& report) {
@@ -57,16 +61,8 @@ void samplers(const Bed& bed, Report& report) {
   });
 #endif
   const std::vector<Series> times = interleave(bed.rounds, turns);
-  report.add({.id = "E11",
-              .what = "FeistelSampler, 100 million indices",
-              .unit = "s",
-              .rounds = times[0],
-              .better = Better::kLower});
-  report.add({.id = "E11",
-              .what = "RandomSampler, 100 million indices",
-              .unit = "s",
-              .rounds = times[1],
-              .better = Better::kLower});
+  add_time("FeistelSampler, 100 million indices", times[0], report);
+  add_time("RandomSampler, 100 million indices", times[1], report);
   report.add({.id = "E11",
               .what = "FeistelSampler, memory",
               .unit = "MB",
