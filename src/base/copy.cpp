@@ -12,7 +12,7 @@ namespace {
 
 #ifdef __SSE2__
 void stream_bytes(std::byte* out, const std::byte* in, std::size_t nbytes) noexcept {
-  const std::size_t head = (16 - reinterpret_cast<std::uintptr_t>(out) % 16) % 16;
+  const std::size_t head = (64 - reinterpret_cast<std::uintptr_t>(out) % 64) % 64;  // whole lines are written at once
   std::memcpy(out, in, head);
   out += head;
   in += head;

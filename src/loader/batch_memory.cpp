@@ -59,18 +59,13 @@ void BatchMemory::give_back(int extent, std::uint64_t forks) noexcept {
 struct BatchMemory::PrivateCopy {
   std::shared_ptr<BatchMemory> memory;
   std::unique_ptr<std::byte[]> bytes;
-  std::size_t size;
   PrivateCopy(std::shared_ptr<BatchMemory> owner, std::size_t nbytes)
-      : memory(std::move(owner)), bytes(new std::byte[nbytes + kAlign]), size(nbytes) {
+      : memory(std::move(owner)), bytes(new std::byte[nbytes + kAlign]) {
     memory->held_.fetch_add(1, std::memory_order_relaxed);
-    memory->private_bytes_.fetch_add(size, std::memory_order_relaxed);
   }
   PrivateCopy(const PrivateCopy&) = delete;
   PrivateCopy& operator=(const PrivateCopy&) = delete;
-  ~PrivateCopy() {
-    memory->held_.fetch_sub(1, std::memory_order_relaxed);
-    memory->private_bytes_.fetch_sub(size, std::memory_order_relaxed);
-  }
+  ~PrivateCopy() { memory->held_.fetch_sub(1, std::memory_order_relaxed); }
 };
 
 std::shared_ptr<void> BatchMemory::copy_out(int extent, std::vector<NamedArray>& arrays) {

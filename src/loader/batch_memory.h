@@ -49,9 +49,6 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
 
   /// Batches in the user's hands, extents and private copies.
   [[nodiscard]] int held() const noexcept { return held_.load(std::memory_order_relaxed); }
-  [[nodiscard]] std::uint64_t held_private_bytes() const noexcept {
-    return private_bytes_.load(std::memory_order_relaxed);
-  }
   /// False in a process that was forked from the one that made this.
   [[nodiscard]] bool ours() const noexcept;
 
@@ -64,7 +61,6 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
   Arena arena_;
   Ring ring_;
   std::uint64_t home_;  ///< process_generation() of the maker
-  std::atomic<std::uint64_t> private_bytes_{0};
   std::atomic<bool> served_{false};
   std::vector<std::size_t> warm_bytes_;  ///< per extent: how far it was ever written since the last punch
   std::size_t warm_end_ = 0;             ///< no extent from here on was ever written

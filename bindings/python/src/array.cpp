@@ -7,6 +7,7 @@
 #include <new>
 #include <optional>
 
+#include "buffer.h"
 #include "infeed/base/error.h"
 
 namespace infeed::python {
@@ -141,36 +142,13 @@ nb::object dlpack_of(const Array& self, const nb::object& max_version, const nb:
 
 int get_buffer(PyObject* object, Py_buffer* buffer, int /*flags*/) noexcept {
   const Array& self = *nb::inst_ptr<Array>(object);
-  const auto size = static_cast<Py_ssize_t>(itemsize(self.view.dtype));
   const char* format = naming(self.view.dtype).format;
   if (format == nullptr) {
     PyErr_SetString(PyExc_BufferError, "bfloat16 has no buffer format; take the array through __dlpack__.");
     return -1;
   }
-  const int ndim = self.view.shape.ndim();
-  auto* sizes = new (std::nothrow) Py_ssize_t[2 * static_cast<std::size_t>(ndim) + 1];
-  if (sizes == nullptr) {
-    PyErr_NoMemory();
-    return -1;
-  }
-  for (int i = 0; i < ndim; ++i) {
-    sizes[i] = self.view.shape[i];
-    sizes[ndim + i] = self.view.strides[i] * size;
-  }
-  *buffer = {};
-  buffer->buf = self.view.data;
-  buffer->obj = Py_NewRef(object);
-  buffer->len = static_cast<Py_ssize_t>(self.view.nbytes());
-  buffer->itemsize = size;
-  buffer->format = const_cast<char*>(format);
-  buffer->ndim = ndim;
-  buffer->shape = sizes;
-  buffer->strides = sizes + ndim;
-  buffer->internal = sizes;
-  return 0;
+  return fill_buffer(object, buffer, self.view, format);
 }
-
-void release_buffer(PyObject*, Py_buffer* buffer) noexcept { delete[] static_cast<Py_ssize_t*>(buffer->internal); }
 
 nb::tuple to_tuple(const Dims& dims) {
   nb::list list;

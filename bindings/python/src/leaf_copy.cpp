@@ -2,35 +2,8 @@
 
 #include <cstring>
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
 namespace infeed::python {
 namespace {
-
-constexpr std::size_t kStreamBytes = 1024 * 1024;
-
-#ifdef __SSE2__
-/// The consumer reads the batch from memory anyway: what does not enter the cache evicts nothing and reads no line first.
-void stream_bytes(std::byte* out, const std::byte* in, std::size_t nbytes) noexcept {
-  constexpr std::size_t kLine = 64;
-  const std::size_t head = (kLine - reinterpret_cast<std::uintptr_t>(out) % kLine) % kLine;
-  std::memcpy(out, in, head);
-  std::size_t at = head;
-  for (; at + kLine <= nbytes; at += kLine) {
-    const auto* const from = reinterpret_cast<const __m128i*>(in + at);
-    auto* const to = reinterpret_cast<__m128i*>(out + at);
-    const __m128i lanes[] = {_mm_loadu_si128(from), _mm_loadu_si128(from + 1), _mm_loadu_si128(from + 2),
-                             _mm_loadu_si128(from + 3)};
-    for (int i = 0; i < 4; ++i) _mm_stream_si128(to + i, lanes[i]);
-  }
-  std::memcpy(out + at, in + at, nbytes - at);
-  _mm_sfence();  // the publication of the message does not order streaming stores
-}
-#else
-void stream_bytes(std::byte* out, const std::byte* in, std::size_t nbytes) noexcept { std::memcpy(out, in, nbytes); }
-#endif
 
 template <std::size_t kItem>
 void copy_items(std::byte* out, const std::byte* in, std::int64_t count, std::int64_t step) noexcept {
@@ -64,13 +37,6 @@ std::byte* copy_dim(std::byte* out, const std::byte* in, std::span<const std::in
 }
 
 }  // namespace
-
-void copy_bytes(std::byte* out, const std::byte* in, std::size_t nbytes) noexcept {
-  if (nbytes >= kStreamBytes)
-    stream_bytes(out, in, nbytes);
-  else if (nbytes > 0)
-    std::memcpy(out, in, nbytes);
-}
 
 void copy_strided(std::byte* out, const std::byte* in, std::span<const std::int64_t> shape,
                   std::span<const std::int64_t> strides, std::size_t item) noexcept {

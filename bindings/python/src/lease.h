@@ -18,8 +18,7 @@ struct Lease {
   std::span<std::byte> bytes;
 };
 
-/// Throw nanobind::cast_error for another type. The results live as long as `object`.
-inline const Lease& lease_of(nanobind::handle object) { return nanobind::cast<const Lease&>(object); }
+/// Throws nanobind::cast_error for another type. The result lives as long as `port`.
 inline ExchangeWorker& worker_of(nanobind::handle port) { return nanobind::cast<ExchangeWorker&>(port); }
 
 /// The Lease behind what WorkerPort.memory() gave (a memoryview), or behind a Lease itself; throws TypeError.

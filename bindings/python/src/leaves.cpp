@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "infeed/base/copy.h"
 #include "leaf_copy.h"
 
 namespace infeed::python {

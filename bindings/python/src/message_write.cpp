@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "infeed/base/copy.h"
 #include "leaf_copy.h"
 #include "message.h"
 

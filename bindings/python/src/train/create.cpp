@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "../buffer.h"
 #include "binder.h"
 #include "data.h"
 #include "infeed/train/autograd/creation.h"
@@ -190,31 +191,8 @@ int get_buffer(PyObject* object, Py_buffer* buffer, int /*flags*/) noexcept {
     PyErr_SetString(PyExc_BufferError, unfit.empty() ? "the tensor requires grad; detach() it" : unfit.c_str());
     return -1;
   }
-  const int ndim = x.ndim();
-  const auto size = static_cast<Py_ssize_t>(itemsize(x.dtype()));
-  auto* sizes = new (std::nothrow) Py_ssize_t[2 * static_cast<std::size_t>(ndim) + 1];
-  if (sizes == nullptr) {
-    PyErr_NoMemory();
-    return -1;
-  }
-  for (int i = 0; i < ndim; ++i) {
-    sizes[i] = x.shape()[i];
-    sizes[ndim + i] = x.strides()[i] * size;
-  }
-  *buffer = {};
-  buffer->buf = x.data_ptr();
-  buffer->obj = Py_NewRef(object);
-  buffer->len = static_cast<Py_ssize_t>(x.nbytes());
-  buffer->itemsize = size;
-  buffer->format = const_cast<char*>(kFormats[static_cast<std::size_t>(x.dtype())]);
-  buffer->ndim = ndim;
-  buffer->shape = sizes;
-  buffer->strides = sizes + ndim;
-  buffer->internal = sizes;
-  return 0;
+  return fill_buffer(object, buffer, x.array(), kFormats[static_cast<std::size_t>(x.dtype())]);
 }
-
-void release_buffer(PyObject*, Py_buffer* buffer) noexcept { delete[] static_cast<Py_ssize_t*>(buffer->internal); }
 
 nb::object numpy(const nb::object& self, bool force) {
   Tensor x = tensor_of(self);
