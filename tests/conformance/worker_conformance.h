@@ -13,15 +13,10 @@
 
 #include "infeed/base/error.h"
 #include "support/processes.h"
+#include "support/sanitizers.h"
 #include "worker/consumer.h"
 
 namespace infeed::testing {
-
-#if defined(__SANITIZE_THREAD__)
-inline constexpr bool kThreadSanitizer = true;
-#else
-inline constexpr bool kThreadSanitizer = false;
-#endif
 
 class WorkerConformance : public ::testing::TestWithParam<WorkerKind> {
  protected:
@@ -37,7 +32,7 @@ class WorkerConformance : public ::testing::TestWithParam<WorkerKind> {
   /// ThreadSanitizer does not see that the consumer, another process, orders what two threads write.
   void use_threads(int threads) {
     const bool processes = scene.kind == WorkerKind::kFork || scene.kind == WorkerKind::kSpawn;
-    if (!kThreadSanitizer || !processes) scene.threads_per_worker = threads;
+    if (!kThreadSanitized || !processes) scene.threads_per_worker = threads;
   }
   void expect_right_run(int count) {
     Consumer consumer(scene);

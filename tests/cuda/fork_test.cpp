@@ -12,23 +12,13 @@
 #include "infeed/device/open.h"
 #include "infeed/loader/loader.h"
 #include "infeed/loader/stager.h"
+#include "support/child.h"
 #include "support/staging.h"
 
 namespace infeed {
 namespace {
 
 const SyntheticDataset kForty(40, {{"x", DType::kFloat32, {1000}}});
-
-int exit_code_of_child(const std::function<bool()>& check) {
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    ::alarm(60);
-    ::_exit(check() ? 0 : 1);
-  }
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
 
 bool says(const std::function<void()>& call, const std::string& text) {
   try {
@@ -62,7 +52,7 @@ TEST(CudaForkTest, AForkedChildGetsAnErrorAndNoHang) {
            says([] { static_cast<void>(open_device("cuda:0")); }, "does not survive a fork") &&
            says([] { static_cast<void>(open_device("cuda:1")); }, "does not survive a fork");
   };
-  EXPECT_EQ(exit_code_of_child(child), 0);
+  EXPECT_TRUE(testing::holds_in_child(child));
   EXPECT_NO_THROW(stream->synchronize());
   EXPECT_EQ(fake::calls_in_children(), 0U);
 }
@@ -77,7 +67,7 @@ TEST(CudaForkTest, ObjectsOfTheParentAreInertInAChild) {
     locked.reset();
     return true;
   };
-  EXPECT_EQ(exit_code_of_child(child), 0);
+  EXPECT_TRUE(testing::holds_in_child(child));
   EXPECT_EQ(fake::calls_in_children(), 0U);
   ASSERT_TRUE(loader.next());
   ASSERT_TRUE(pinned.next());

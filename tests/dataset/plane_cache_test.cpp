@@ -10,7 +10,7 @@
 
 #include "infeed/base/error.h"
 #include "infeed/base/log.h"
-#include "memory/child.h"
+#include "support/child.h"
 #include "support/temp_folder.h"
 
 namespace infeed {
@@ -138,7 +138,7 @@ TEST_F(PlaneCacheTest, ServesManyThreads) {
 // The child dies of the samples themselves, when part of the record is written.
 TEST_F(PlaneCacheTest, OutlivesAWriterThatIsKilled) {
   const auto cache = make(3, kMiB);
-  const int died = run_in_child([&] {
+  const int died = testing::exit_code_of_child([&] {
     static_cast<void>(signal(SIGSEGV, [](int) { raise(SIGKILL); }));
     Picture picture(1);
     picture.planes.planes[2].samples =
@@ -163,7 +163,7 @@ TEST_F(PlaneCacheTest, IsLeftOutUnderAFileSizeLimit) {
   std::string warning;
   set_log_sink([&](LogLevel, std::string_view text) { warning = text; });
   {
-    const LoweredLimit small(RLIMIT_FSIZE, kMiB);
+    const testing::LoweredLimit small(RLIMIT_FSIZE, kMiB);
     EXPECT_EQ(make(10, 2 * kMiB), nullptr);
   }
   set_log_sink({});

@@ -1,27 +1,15 @@
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <functional>
 #include <memory>
 
 #include "infeed/base/error.h"
 #include "infeed/device/simulated.h"
+#include "support/child.h"
 #include "support/gate.h"
 
 namespace infeed {
 namespace {
-
-int exit_code_of_child(const std::function<bool()>& check) {
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    ::alarm(60);
-    ::_exit(check() ? 0 : 1);
-  }
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
 
 // A device with a copy queued, and a function running, at the moment of the fork.
 class SimulatedForkTest : public ::testing::Test {
@@ -43,27 +31,27 @@ class SimulatedForkTest : public ::testing::Test {
 };
 
 TEST_F(SimulatedForkTest, IsInertInTheChild) {
-  EXPECT_EQ(0, exit_code_of_child([&] {
-              buffer.reset();
-              locked.reset();
-              stream.reset();
-              event.reset();
-              device.reset();
-              return true;
-            }));
+  EXPECT_TRUE(testing::holds_in_child([&] {
+    buffer.reset();
+    locked.reset();
+    stream.reset();
+    event.reset();
+    device.reset();
+    return true;
+  }));
   gate.open();
   EXPECT_NO_THROW(stream->synchronize());
 }
 
 TEST_F(SimulatedForkTest, ThrowsInTheChild) {
-  EXPECT_EQ(0, exit_code_of_child([&] {
-              try {
-                stream->synchronize();
-              } catch (const DeviceError& error) {
-                return std::string(error.what()).find("belongs to process") != std::string::npos;
-              }
-              return false;
-            }));
+  EXPECT_TRUE(testing::holds_in_child([&] {
+    try {
+      stream->synchronize();
+    } catch (const DeviceError& error) {
+      return std::string(error.what()).find("belongs to process") != std::string::npos;
+    }
+    return false;
+  }));
 }
 
 }  // namespace

@@ -10,15 +10,11 @@
 #include "infeed/base/error.h"
 #include "infeed/dataset/synthetic.h"
 #include "infeed/loader/loader.h"
+#include "support/child.h"
 #include "support/epochs.h"
 #include "support/gate.h"
 #include "support/processes.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kLimitsAddressSpace = false;  // the sanitizer's own shadow is larger than any limit
-#else
-constexpr bool kLimitsAddressSpace = true;
-#endif
+#include "support/sanitizers.h"
 
 namespace infeed {
 namespace {
@@ -28,30 +24,6 @@ constexpr std::int64_t kMiB = 1 << 20;
 const SyntheticDataset& dataset() {
   static const SyntheticDataset data(64, {{"x", DType::kUInt8, {kMiB}}, {"index", DType::kInt64, {}}});
   return data;
-}
-
-// Runs `body` in a child whose limits it may change; true if it returned true.
-bool in_child(const std::function<bool()>& body) {
-  const pid_t pid = fork();
-  if (pid == 0) {
-    bool good = false;
-    try {
-      good = body();
-    } catch (const std::exception& error) {
-      std::fprintf(stderr, "child: %s\n", error.what());
-    }
-    _exit(good ? 0 : 1);
-  }
-  int status = 0;
-  waitpid(pid, &status, 0);
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-void set_limit(__rlimit_resource_t resource, rlim_t value) {
-  rlimit limit{};
-  getrlimit(resource, &limit);
-  limit.rlim_cur = value;
-  setrlimit(resource, &limit);
 }
 
 TEST(MemoryTest, FewExtentsServeAWholeEpoch) {
@@ -124,19 +96,19 @@ TEST(MemoryTest, AQueueKeepsItsMemoryThroughATimeOfShortage) {
 }
 
 TEST(MemoryTest, AnAddressSpaceLimitLeavesASmallerArena) {
-  if (!kLimitsAddressSpace) GTEST_SKIP() << "the sanitizer's shadow needs an unlimited address space";
-  EXPECT_TRUE(in_child([] {
-    set_limit(RLIMIT_AS, rlim_t{4} << 30);
+  if (testing::kSanitized) GTEST_SKIP() << "the sanitizer's shadow needs an unlimited address space";
+  EXPECT_TRUE(testing::holds_in_child([] {
+    const testing::LoweredLimit lowered(RLIMIT_AS, rlim_t{4} << 30);
     Loader loader(dataset(), {.batch_size = 4, .num_workers = 2, .worker_kind = WorkerKind::kFork});
     return testing::rest_of_indices(loader) == testing::iota(64);
   }));
 }
 
 TEST(MemoryTest, AnAddressSpaceLimitThatIsTooSmallIsAnErrorWithNumbers) {
-  if (!kLimitsAddressSpace) GTEST_SKIP() << "the sanitizer's shadow needs an unlimited address space";
-  EXPECT_TRUE(in_child([] {
+  if (testing::kSanitized) GTEST_SKIP() << "the sanitizer's shadow needs an unlimited address space";
+  EXPECT_TRUE(testing::holds_in_child([] {
     const SyntheticDataset large(64, {{"x", DType::kUInt8, {256 * kMiB}}});
-    set_limit(RLIMIT_AS, rlim_t{1} << 30);
+    const testing::LoweredLimit lowered(RLIMIT_AS, rlim_t{1} << 30);
     try {
       Loader loader(large, {.batch_size = 4, .num_workers = 2});
     } catch (const MemoryError& error) {
@@ -147,8 +119,8 @@ TEST(MemoryTest, AnAddressSpaceLimitThatIsTooSmallIsAnErrorWithNumbers) {
 }
 
 TEST(MemoryTest, AFileSizeLimitIsAnErrorNotASignal) {
-  EXPECT_TRUE(in_child([] {
-    set_limit(RLIMIT_FSIZE, rlim_t{4} << 20);
+  EXPECT_TRUE(testing::holds_in_child([] {
+    const testing::LoweredLimit lowered(RLIMIT_FSIZE, rlim_t{4} << 20);
     try {
       Loader loader(dataset(), {.batch_size = 8, .num_workers = 1});
     } catch (const MemoryError& error) {
@@ -159,16 +131,16 @@ TEST(MemoryTest, AFileSizeLimitIsAnErrorNotASignal) {
 }
 
 TEST(MemoryTest, ALimitOf32DescriptorsSufficesForTwelveWorkers) {
-  EXPECT_TRUE(in_child([] {
-    set_limit(RLIMIT_NOFILE, 32);
+  EXPECT_TRUE(testing::holds_in_child([] {
+    const testing::LoweredLimit lowered(RLIMIT_NOFILE, 32);
     Loader loader(dataset(), {.batch_size = 4, .num_workers = 12, .worker_kind = WorkerKind::kFork});
     return testing::rest_of_indices(loader) == testing::iota(64);
   }));
 }
 
 TEST(MemoryTest, TooFewDescriptorsAreAnErrorAndLeaveNothing) {
-  EXPECT_TRUE(in_child([] {
-    set_limit(RLIMIT_NOFILE, 16);
+  EXPECT_TRUE(testing::holds_in_child([] {
+    const testing::LoweredLimit lowered(RLIMIT_NOFILE, 16);
     try {
       Loader loader(dataset(), {.batch_size = 4, .num_workers = 30, .worker_kind = WorkerKind::kFork});
     } catch (const MemoryError&) {
@@ -203,7 +175,7 @@ TEST(MemoryTest, ABatchHeldOverTheUsersForkIsNotWrittenAgain) {
 TEST(MemoryTest, InAForkedChildTheLoaderIsInert) {
   Loader loader(dataset(), {.batch_size = 1, .num_workers = 2, .worker_kind = WorkerKind::kFork});
   ASSERT_TRUE(loader.next());
-  EXPECT_TRUE(in_child([&] {
+  EXPECT_TRUE(testing::holds_in_child([&] {
     try {
       (void)loader.next();
     } catch (const ConfigError&) {

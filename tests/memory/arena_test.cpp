@@ -10,13 +10,8 @@
 #include <utility>
 
 #include "infeed/base/error.h"
-#include "memory/child.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kLimitsAddressSpace = false;  // the sanitizer's own shadow is larger than any limit
-#else
-constexpr bool kLimitsAddressSpace = true;
-#endif
+#include "support/child.h"
+#include "support/sanitizers.h"
 
 namespace infeed {
 namespace {
@@ -90,7 +85,7 @@ TEST(ArenaTest, StaysOutOfCoreDumps) {
 
 TEST(ArenaTest, IsSharedWithAForkedChild) {
   const Arena arena = small_arena();
-  EXPECT_EQ(run_in_child([&] { return (arena.extent(2)[5] = std::byte{42}) == std::byte{42}; }), kChildPassed);
+  EXPECT_TRUE(testing::holds_in_child([&] { return (arena.extent(2)[5] = std::byte{42}) == std::byte{42}; }));
   EXPECT_EQ(arena.extent(2)[5], std::byte{42});
 }
 
@@ -133,42 +128,37 @@ TEST(ArenaTest, TakesFewerExtentsThanTheAddressSpaceCannotHold) {
 }
 
 TEST(ArenaTest, UsesHalfOfWhatTheAddressSpaceLimitLeaves) {
-  if (!kLimitsAddressSpace) GTEST_SKIP() << "the sanitizer's shadow needs an unlimited address space";
-  EXPECT_EQ(run_in_child([] {
-              const LoweredLimit lowered(RLIMIT_AS, std::size_t{4} << 30);
-              const Arena arena = Arena::create({.control_bytes = 1, .extent_bytes = 64 * kMiB, .num_extents = 1024});
-              return arena.num_extents() > 16 && arena.num_extents() <= 32;
-            }),
-            kChildPassed);
+  if (testing::kSanitized) GTEST_SKIP() << "the sanitizer's shadow needs an unlimited address space";
+  EXPECT_TRUE(testing::holds_in_child([] {
+    const testing::LoweredLimit lowered(RLIMIT_AS, std::size_t{4} << 30);
+    const Arena arena = Arena::create({.control_bytes = 1, .extent_bytes = 64 * kMiB, .num_extents = 1024});
+    return arena.num_extents() > 16 && arena.num_extents() <= 32;
+  }));
 }
 
 TEST(ArenaTest, NamesTheAddressSpaceLimit) {
-  if (!kLimitsAddressSpace) GTEST_SKIP() << "the sanitizer's shadow needs an unlimited address space";
-  EXPECT_EQ(run_in_child([] {
-              const LoweredLimit lowered(RLIMIT_AS, std::size_t{1} << 30);
-              return throws_naming<MemoryError>(
-                  [] { (void)Arena::create({.control_bytes = 1, .extent_bytes = 512 * kMiB}); },
-                  {"RLIMIT_AS", "at least 4 extents of 512 MiB"});
-            }),
-            kChildPassed);
+  if (testing::kSanitized) GTEST_SKIP() << "the sanitizer's shadow needs an unlimited address space";
+  EXPECT_TRUE(testing::holds_in_child([] {
+    const testing::LoweredLimit lowered(RLIMIT_AS, std::size_t{1} << 30);
+    return testing::throws_naming<MemoryError>(
+        [] { (void)Arena::create({.control_bytes = 1, .extent_bytes = 512 * kMiB}); },
+        {"RLIMIT_AS", "at least 4 extents of 512 MiB"});
+  }));
 }
 
 TEST(ArenaTest, FitsIntoTheFileSizeLimit) {
-  EXPECT_EQ(run_in_child([] {
-              const LoweredLimit lowered(RLIMIT_FSIZE, 64 * kMiB);
-              return Arena::create({.control_bytes = 1, .extent_bytes = 2 * kMiB}).num_extents() == 31;
-            }),
-            kChildPassed);
+  EXPECT_TRUE(testing::holds_in_child([] {
+    const testing::LoweredLimit lowered(RLIMIT_FSIZE, 64 * kMiB);
+    return Arena::create({.control_bytes = 1, .extent_bytes = 2 * kMiB}).num_extents() == 31;
+  }));
 }
 
 TEST(ArenaTest, NamesTheFileSizeLimit) {
-  EXPECT_EQ(run_in_child([] {
-              const LoweredLimit lowered(RLIMIT_FSIZE, 4 * kMiB);
-              return throws_naming<MemoryError>(
-                  [] { (void)Arena::create({.control_bytes = 1, .extent_bytes = 2 * kMiB}); },
-                  {"RLIMIT_FSIZE", "4 MiB"});
-            }),
-            kChildPassed);
+  EXPECT_TRUE(testing::holds_in_child([] {
+    const testing::LoweredLimit lowered(RLIMIT_FSIZE, 4 * kMiB);
+    return testing::throws_naming<MemoryError>(
+        [] { (void)Arena::create({.control_bytes = 1, .extent_bytes = 2 * kMiB}); }, {"RLIMIT_FSIZE", "4 MiB"});
+  }));
 }
 
 TEST(ArenaTest, LeavesNoDescriptorBehind) {

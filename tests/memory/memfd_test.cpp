@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "infeed/base/error.h"
-#include "memory/child.h"
+#include "support/child.h"
 
 namespace infeed {
 namespace {
@@ -48,25 +48,27 @@ TEST(MemfdTest, AdoptTakesTheDescriptorOver) {
 TEST(MemfdTest, AClosedDescriptorIsAnError) { EXPECT_THROW((void)Memfd::adopt(-1).size(), MemoryError); }
 
 TEST(MemfdTest, NamesTheFileSizeLimitInsteadOfDyingOfIt) {
-  EXPECT_EQ(run_in_child([] {
-              const LoweredLimit lowered(RLIMIT_FSIZE, 1 << 20);
-              return throws_naming<MemoryError>([] { (void)Memfd::create("test", 2 << 20); },
-                                                {"RLIMIT_FSIZE", "1048576", "2097152"});
-            }),
-            kChildPassed);
+  EXPECT_TRUE(testing::holds_in_child([] {
+    const testing::LoweredLimit lowered(RLIMIT_FSIZE, 1 << 20);
+    return testing::throws_naming<MemoryError>([] { (void)Memfd::create("test", 2 << 20); },
+                                               {"RLIMIT_FSIZE", "1048576", "2097152"});
+  }));
 }
 
 TEST(MemfdTest, NamesTheDescriptorLimit) {
   const auto create = [] {
-    const LoweredLimit lowered(RLIMIT_NOFILE, 3);  // lifted before the error is read: sanitizers need a descriptor then
+    // Lifted before the error is read: sanitizers need a descriptor then.
+    const testing::LoweredLimit lowered(RLIMIT_NOFILE, 3);
     (void)Memfd::create("test", 1);
   };
-  EXPECT_EQ(run_in_child([&] { return throws_naming<MemoryError>(create, {"RLIMIT_NOFILE", "all 3"}); }), kChildPassed);
+  EXPECT_TRUE(testing::holds_in_child([&] {
+    return testing::throws_naming<MemoryError>(create, {"RLIMIT_NOFILE", "all 3"});
+  }));
 }
 
 TEST(MemfdTest, NamesASizeThatNoFileCanHave) {
-  EXPECT_TRUE(
-      throws_naming<MemoryError>([] { (void)Memfd::create("test", ~std::size_t{0}); }, {"18446744073709551615"}));
+  EXPECT_TRUE(testing::throws_naming<MemoryError>([] { (void)Memfd::create("test", ~std::size_t{0}); },
+                                                  {"18446744073709551615"}));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "infeed/base/log.h"
 #include "process/mortal.h"
 #include "process/team.h"
+#include "support/sanitizers.h"
 
 namespace infeed::testing {
 namespace {

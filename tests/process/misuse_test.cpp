@@ -11,6 +11,7 @@
 #include "infeed/dataset/synthetic.h"
 #include "infeed/dataset/tensor_dataset.h"
 #include "infeed/loader/loader.h"
+#include "support/child.h"
 #include "support/epochs.h"
 #include "support/processes.h"
 #include "support/temp_folder.h"
@@ -21,15 +22,6 @@ namespace infeed {
 namespace {
 
 const Schema kSchema{{"x", DType::kFloat32, {4}}, {"index", DType::kInt64, {}}};
-
-// Exit code of a child that runs `body`; -1 if it did not exit by itself.
-int exit_code_of(const std::function<int()>& body) {
-  const pid_t pid = fork();
-  if (pid == 0) _exit(body());
-  int status = 0;
-  waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 TEST(MisuseTest, ADatasetMayStandOnABatchThatAnotherLoaderGave) {
   const SyntheticDataset source(8, kSchema);
@@ -61,7 +53,7 @@ TEST(MisuseTest, ADescriptionThatThrowsDoesNotKeepADeadWorkerFromItsGrave) {
 }
 
 TEST(MisuseTest, WithStandardStreamsClosedPrintsDoNotLandInTheRing) {
-  EXPECT_EQ(exit_code_of([] {
+  EXPECT_EQ(testing::exit_code_of_child([] {
               for (int fd = 0; fd < 3; ++fd) close(fd);
               const SyntheticDataset data(64, kSchema);
               Loader loader(data, {.batch_size = 8, .num_workers = 2, .worker_kind = WorkerKind::kFork});
@@ -144,7 +136,7 @@ class Quitter final : public Dataset {
 };
 
 TEST(MisuseTest, ExitInsideNextEndsTheProgramThoughTheLoaderIsStatic) {
-  EXPECT_EQ(exit_code_of([] {
+  EXPECT_EQ(testing::exit_code_of_child([] {
               static const Quitter dataset;
               static Loader loader(dataset, {.batch_size = 2});
               (void)loader.next();

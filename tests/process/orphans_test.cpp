@@ -9,6 +9,7 @@
 
 #include "infeed/base/error.h"
 #include "process/team.h"
+#include "support/sanitizers.h"
 
 namespace infeed::testing {
 namespace {

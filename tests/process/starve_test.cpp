@@ -11,26 +11,12 @@
 #include "loader/settings.h"
 #include "memory/limits.h"
 #include "process/team.h"
+#include "support/child.h"
+#include "support/sanitizers.h"
 #include "support/temp_folder.h"
 
 namespace infeed::testing {
 namespace {
-
-// Exit code of a child, whose limits `body` may change.
-int exit_code_of(const std::function<int()>& body) {
-  const pid_t pid = fork();
-  if (pid == 0) _exit(body());
-  int status = 0;
-  waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-void set_limit(__rlimit_resource_t resource, rlim_t value) {
-  rlimit limit{};
-  getrlimit(resource, &limit);
-  limit.rlim_cur = value;
-  setrlimit(resource, &limit);
-}
 
 std::size_t resident_pages() {
   std::size_t mapped = 0, resident = 0;
@@ -41,8 +27,8 @@ std::size_t resident_pages() {
 TEST(StarveTest, AnAddressSpaceThatIsTooSmallIsAnErrorBeforeAnythingIsTouched) {
   if (kSanitized) GTEST_SKIP() << "the sanitizer's shadow needs an unlimited address space";
   const TestDataset untouched({.size = 1 << 24});
-  EXPECT_EQ(exit_code_of([&] {
-              set_limit(RLIMIT_AS, rlim_t{1} << 30);
+  EXPECT_EQ(exit_code_of_child([&] {
+              const LoweredLimit lowered(RLIMIT_AS, rlim_t{1} << 30);
               const std::size_t before = resident_pages();
               LoaderOptions options = Team{WorkerKind::kFork}.options();
               options.batch_size = 1 << 24;  // 512 MiB
@@ -85,8 +71,8 @@ class FewDescriptorsTest : public ::testing::TestWithParam<Team> {};
 
 TEST_P(FewDescriptorsTest, ALimitOf32Suffices) {
   const TestDataset data({.size = 64});
-  EXPECT_EQ(exit_code_of([&] {
-              set_limit(RLIMIT_NOFILE, 32);
+  EXPECT_EQ(exit_code_of_child([&] {
+              const LoweredLimit lowered(RLIMIT_NOFILE, 32);
               LoaderOptions options = GetParam().options();
               options.num_workers = 8;
               Loader loader(data, std::move(options));

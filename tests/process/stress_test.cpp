@@ -16,6 +16,7 @@
 #include "infeed/base/error.h"
 #include "infeed/base/log.h"
 #include "process/team.h"
+#include "support/sanitizers.h"
 #include "support/temp_folder.h"
 
 namespace infeed::testing {

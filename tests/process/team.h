@@ -18,12 +18,6 @@
 
 namespace infeed::testing {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kSanitized = true;  // a fork of the sanitizer's shadow takes tens of milliseconds
-#else
-inline constexpr bool kSanitized = false;
-#endif
-
 struct Team {
   WorkerKind kind = WorkerKind::kFork;
   Filling filling = Filling::kCooperative;

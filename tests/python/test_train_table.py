@@ -113,7 +113,7 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("row", ERRORS)
-def test_errors(row):
+def test_what_pytorch_refuses_is_refused(row):
     with pytest.raises((RuntimeError, IndexError, ValueError)):
         ERRORS[row](leaf([[1.0, 2.0], [9.0, 4.0]]))
 

@@ -7,15 +7,13 @@
 #include "ring/feed.h"
 #include "ring/rig.h"
 #include "ring/steps.h"
+#include "support/sanitizers.h"
 
 namespace infeed {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr int kKills = 25, kDeaths = 3;  // a fork of the sanitizer's shadow takes tens of milliseconds
-#else
-constexpr int kKills = 150, kDeaths = 10;
-#endif
+constexpr int kKills = testing::kAddressSanitized ? 25 : 150;
+constexpr int kDeaths = testing::kAddressSanitized ? 3 : 10;
 
 /// In a worker process: what to do to itself when it reaches a step for the n-th time.
 struct Fate {

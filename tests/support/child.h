@@ -1,32 +1,37 @@
 #pragma once
-/// Runs a body in a forked child, for tests that lower the process's limits.
+// Code that runs in a forked child, with limits of its own.
 
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <exception>
 #include <functional>
+#include <initializer_list>
 #include <string>
 
-namespace infeed {
+namespace infeed::testing {
 
-inline constexpr int kChildPassed = 0;
-
-/// Exit code of the child, 128 + signal if one killed it. The body returns true if all was as expected; exceptions
-/// fail.
-inline int run_in_child(const std::function<bool()>& body) {
+/// 128 + signal if one killed it. An exception is printed and ends it with 2; a child that hangs, SIGALRM.
+inline int exit_code_of_child(const std::function<int()>& body) {
   const pid_t pid = fork();
   if (pid == 0) {
+    alarm(300);
     try {
-      _exit(body() ? kChildPassed : 1);
-    } catch (const std::exception&) {
+      _exit(body());
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "child: %s\n", error.what());
       _exit(2);
     }
   }
   int status = 0;
   waitpid(pid, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+inline bool holds_in_child(const std::function<bool()>& body) {
+  return exit_code_of_child([&body] { return body() ? 0 : 1; }) == 0;
 }
 
 /// Lowers a soft limit while it lives.
@@ -61,4 +66,4 @@ bool throws_naming(const std::function<void()>& body, std::initializer_list<cons
   return false;
 }
 
-}  // namespace infeed
+}  // namespace infeed::testing
