@@ -26,10 +26,12 @@ target_include_directories(infeed_settings INTERFACE $<BUILD_INTERFACE:${PROJECT
 if(MOLD_PROGRAM)
   target_link_options(infeed_settings INTERFACE -fuse-ld=mold)
 endif()
+add_library(infeed_sanitized INTERFACE)  # alone for the bindings, which keep to nanobind's warnings
 if(INFEED_SANITIZE)
-  target_compile_options(infeed_settings INTERFACE -fsanitize=${INFEED_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
-  target_link_options(infeed_settings INTERFACE -fsanitize=${INFEED_SANITIZE})
+  target_compile_options(infeed_sanitized INTERFACE -fsanitize=${INFEED_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+  target_link_options(infeed_sanitized INTERFACE -fsanitize=${INFEED_SANITIZE})
 endif()
+target_link_libraries(infeed_settings INTERFACE infeed_sanitized)
 
 # Off, every source shows that it includes what it needs; on, most of a sanitized build's parsing is saved.
 option(INFEED_PRECOMPILE "Precompile the headers that most sources include" OFF)

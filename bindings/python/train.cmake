@@ -5,7 +5,7 @@ nanobind_add_module(infeed_train_python NB_STATIC NB_DOMAIN infeed NOMINSIZE
   src/train/data.cpp src/train/create.cpp src/train/tensor.cpp src/train/index.cpp src/train/views.cpp
   src/train/elementwise.cpp src/train/reduction.cpp src/train/joining.cpp src/train/matmul.cpp src/train/random.cpp
   src/train/autograd.cpp src/train/function.cpp src/train/nn.cpp src/train/optim.cpp src/train/saving.cpp)
-target_link_libraries(infeed_train_python PRIVATE infeed_train fmt::fmt)
+target_link_libraries(infeed_train_python PRIVATE infeed_train infeed_sanitized fmt::fmt)
 target_compile_options(infeed_train_python PRIVATE -Wall -Wextra)
 set_target_properties(infeed_train_python PROPERTIES
   OUTPUT_NAME _train
