@@ -25,7 +25,7 @@ struct Budget {
     extra += by;
     control.reset();
     if (extra == 0) return;
-    const auto threads = static_cast<std::size_t>(tbb::info::default_concurrency() + extra);
+    const auto threads = static_cast<std::size_t>(tbb::info::default_concurrency()) + static_cast<std::size_t>(extra);
     control = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism, threads);
   }
 };

@@ -11,7 +11,7 @@ BatchFactory::BatchFactory(Output output, nb::object batch_type)
       info_(nb::steal(PyUnicode_InternFromString("_info"))),
       dict_(PyObject_IsSubclass(type_.ptr(), reinterpret_cast<PyObject*>(&PyDict_Type)) == 1) {}
 
-nb::object BatchFactory::make(Batch batch) {
+nb::object BatchFactory::make(const Batch& batch) {
   SharedMemory memory(batch.owner());
   nb::object made = dict_ ? as_dict(batch.arrays(), memory) : as_tuple(batch.arrays(), memory);
   const nb::object info = nb::cast(BatchInfo{batch.indices(), batch.epoch(), batch.number()});

@@ -134,7 +134,7 @@ std::uint64_t checksum_of(std::span<const std::byte> bytes, std::uint64_t seed) 
   return sum;
 }
 
-nb::tuple decode(nb::object lease) {
+nb::tuple decode(const nb::object& lease) {
   Source source;
   source.view = nb::steal(PyMemoryView_FromObject(lease.ptr()));
   if (!source.view.is_valid()) throw nb::python_error();

@@ -56,7 +56,8 @@ auto forward(const PythonLoader& self, Arguments... arguments) {
 
 void make_loader(PythonLoader* self, nb::object source, LoaderOptions& options, const std::string& output,
                  nb::object batch_type) {
-  new (self) PythonLoader(std::move(source), std::move(options), BatchFactory(output_from(output), batch_type));
+  new (self)
+      PythonLoader(std::move(source), std::move(options), BatchFactory(output_from(output), std::move(batch_type)));
 }
 
 // A simulated device's memory is the host's: once their copies are done, its arrays are anybody's. (Batches for CUDA
@@ -145,7 +146,7 @@ std::optional<nb::object> PythonLoader::next(std::uint64_t number, bool first) {
     loader.reset();  // without the GIL, where close() left the last hold to us
   }
   if (!batch) return std::nullopt;
-  return batches_.make(std::move(*batch));
+  return batches_.make(*batch);
 }
 
 std::optional<Batch> PythonLoader::draw(Loader& loader, bool first) {

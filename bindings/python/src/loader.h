@@ -29,7 +29,7 @@ struct BatchInfo {
 class BatchFactory {
  public:
   BatchFactory(Output output, nb::object batch_type);
-  [[nodiscard]] nb::object make(Batch batch);
+  [[nodiscard]] nb::object make(const Batch& batch);
   [[nodiscard]] const ArrayFactory& arrays() const noexcept { return arrays_; }
 
  private:

@@ -281,7 +281,7 @@ nb::object Message::stack(nb::handle batch) {
   }
   std::byte* const rows = count == 0 ? nullptr : allocate(count * first.nbytes());
   if (rows == nullptr) return nb::none();
-  const nb::object result = [&] {
+  nb::object result = [&] {
     std::vector<std::int64_t> shape{static_cast<std::int64_t>(count)};
     shape.insert(shape.end(), first.shape, first.shape + first.ndim);
     const OwnerScope owner(memory_);
@@ -327,7 +327,7 @@ bool Message::add_array(nb::object array) {
   return true;
 }
 
-void Message::add_buffer(nb::object buffer) {
+void Message::add_buffer(const nb::object& buffer) {
   const nb::object view = nb::steal(PyMemoryView_FromObject(buffer.ptr()));
   if (!view.is_valid()) throw nb::python_error();
   const Py_buffer& bytes = *PyMemoryView_GET_BUFFER(view.ptr());

@@ -53,7 +53,7 @@ static_assert(sizeof(LeafRecord) == 16);
 
 /// (tag, data, extra) of a message whose tensors and arrays view `lease`, any object with a writable buffer. Throws
 /// ValueError for bytes that are no message, and what unpickling raises.
-[[nodiscard]] nanobind::tuple decode(nanobind::object lease);
+[[nodiscard]] nanobind::tuple decode(const nanobind::object& lease);
 
 /// A message that is being written into an extent. `infeed._codec.Message` adds the pickling.
 ///
@@ -80,7 +80,7 @@ class Message {
   /// The next out-of-band object of a pickle. false: this kind of tensor or array cannot be one.
   bool add_tensor(nanobind::object tensor);
   bool add_array(nanobind::object array);
-  void add_buffer(nanobind::object buffer);
+  void add_buffer(const nanobind::object& buffer);
   void drop_leaves() noexcept { leaves_.clear(); }
 
   /// Writes it all; returns the length. `extra` None: none. MemoryError where the extent is too small.

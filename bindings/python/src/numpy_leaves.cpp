@@ -165,7 +165,7 @@ nb::object NumPy::make(std::byte* data, const LeafShape& leaf, nb::handle base) 
                                          reinterpret_cast<const Py_ssize_t*>(leaf.shape.data()), strides, data,
                                          kAligned | kWriteable, nullptr);
   if (array == nullptr) throw nb::python_error();
-  const nb::object result = nb::steal(array);
+  nb::object result = nb::steal(array);
   if (set_base(array, base.inc_ref().ptr()) != 0) throw nb::python_error();
   return result;
 }

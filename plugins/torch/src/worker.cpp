@@ -81,7 +81,7 @@ std::exception_ptr Faults::find(const std::string& text) {
   const std::lock_guard lock(mutex_);
   for (auto kept = kept_.begin(); kept != kept_.end(); ++kept) {
     if (text.find(kept->first) == std::string::npos) continue;
-    const std::exception_ptr error = kept->second;
+    std::exception_ptr error = kept->second;
     kept_.erase(kept);
     return error;
   }

@@ -263,7 +263,7 @@ void AccumulateGrad::add(Tensor grad) {
 }
 
 std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor> inputs,
-                         std::vector<Tensor> grad_outputs, const GradOptions& options) {
+                         const std::vector<Tensor>& grad_outputs, const GradOptions& options) {
   require(!inputs.empty(), "grad requires non-empty inputs.");
   std::vector<Tensor> grads =
       run(outputs, grad_outputs, {options.retain_graph, options.create_graph}, edges_of(inputs), false);
@@ -278,7 +278,7 @@ std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor
   return grads;
 }
 
-void backward(std::span<const Tensor> outputs, std::vector<Tensor> grad_outputs, const BackwardOptions& options,
+void backward(std::span<const Tensor> outputs, const std::vector<Tensor>& grad_outputs, const BackwardOptions& options,
               std::span<const Tensor> inputs) {
   run(outputs, grad_outputs, options, edges_of(inputs), true);
 }

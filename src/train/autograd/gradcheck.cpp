@@ -21,7 +21,7 @@ void shift(const Tensor& x, std::int64_t i, double step) {
 }
 
 Tensor unit(const Tensor& like, std::int64_t i) {
-  const Tensor one = Tensor::zeros(like.shape(), like.options());
+  Tensor one = Tensor::zeros(like.shape(), like.options());
   shift(one, i, 1.0);
   return one;
 }

@@ -57,7 +57,7 @@ Offsets gather_offsets(std::string_view op, const Tensor& x, int dim, const Tens
 
 Tensor gathered(const Tensor& x, int dim, const Tensor& index) {
   const Offsets offsets = gather_offsets("gather", x, dim, index);
-  const Tensor out = Tensor::empty(index.shape(), x.options());
+  Tensor out = Tensor::empty(index.shape(), x.options());
   kernels::take(out, x, offsets, kWhole);
   return out;
 }
@@ -68,7 +68,7 @@ Tensor scattered(const Tensor& x, int dim, const Tensor& index, const Tensor& so
   for (int d = 0; d < index.ndim(); ++d)
     require(source.ndim() == 0 || index.shape()[d] <= source.shape()[d],
             "Expected index {} to be no larger than src {}", index.shape(), source.shape());
-  const Tensor out = x.detach().clone(MemoryFormat::kContiguous);
+  Tensor out = x.detach().clone(MemoryFormat::kContiguous);
   const Offsets offsets = gather_offsets("scatter", out, dim, index);
   Tensor values = source.detach();
   for (int d = 0; d < index.ndim() && source.ndim() != 0; ++d) values = values.narrow(d, 0, index.shape()[d]);

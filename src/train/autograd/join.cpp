@@ -61,8 +61,8 @@ Tensor cat(std::span<const Tensor> tensors, int dim) {
   const int along = wrap_dim(dim, ndim);
   const Shape shape = joined_shape(tensors, along);
   const bool image = ndim == 4 && tensors[0].is_contiguous(MemoryFormat::kChannelsLast) && !tensors[0].is_contiguous();
-  const Tensor out = Tensor::empty(shape, TensorOptions(dtype, tensors[0].device()),
-                                   image ? MemoryFormat::kChannelsLast : MemoryFormat::kContiguous);
+  Tensor out = Tensor::empty(shape, TensorOptions(dtype, tensors[0].device()),
+                             image ? MemoryFormat::kChannelsLast : MemoryFormat::kContiguous);
   std::vector<std::int64_t> sizes;
   std::int64_t at = 0;
   for (const Tensor& x : tensors) {
@@ -94,7 +94,7 @@ Tensor stack(std::span<const Tensor> tensors, int dim) {
     const NoGradGuard no_grad;  // the node below is one for all
     lifted.push_back(tensors[i].detach().unsqueeze(along));
   }
-  const Tensor out = cat(lifted, along);
+  Tensor out = cat(lifted, along);
   record_all("StackBackward0", tensors, {&out, 1}, {}, [n = tensors.size(), along](const Pass& p) {
     for (std::size_t i = 0; i < n; ++i) {
       const int k = static_cast<int>(i);

@@ -272,7 +272,7 @@ ValuesAndIndices extreme_along(std::string_view name, bool largest, const Tensor
   const Tensor indices = without_ones(at, x, dims, keepdim);
   const Tensor values =
       record(name, {x}, without_ones(kept, x, dims, keepdim), {at}, [shape = x.shape(), along, dims](const Pass& p) {
-        const Tensor g = with_ones(p.g(), shape, dims);
+        Tensor g = with_ones(p.g(), shape, dims);
         if (shape.empty()) return g;
         return scatter_add(Tensor::zeros(shape, g.options()), along, p.saved(0), g);
       });

@@ -24,7 +24,7 @@ Tensor reshaped(std::string_view name, const Tensor& x, const Shape& shape, cons
 }
 
 // clone, contiguous, to: the gradient passes; the engine converts it.
-Tensor copied(std::string_view name, const Tensor& x, Tensor out) {
+Tensor copied(std::string_view name, const Tensor& x, const Tensor& out) {
   kernels::copy(out, x);
   return record(name, {x}, out, {}, [](const Pass& p) { return p.g(); });
 }
@@ -315,7 +315,7 @@ Tensor Tensor::diagonal(std::int64_t offset, int dim0, int dim1) const {
   steps.push_back(strides()[first] + strides()[second]);
   const std::int64_t skip = offset >= 0 ? offset * strides()[second] : -offset * strides()[first];
   return view_of("DiagonalBackward0", *this, skip, rest, steps, [from = shape(), offset, first, second](const Pass& p) {
-    const Tensor whole = Tensor::zeros(from, p.g().options());
+    Tensor whole = Tensor::zeros(from, p.g().options());
     whole.diagonal(offset, first, second).copy_(p.g());
     return whole;
   });

@@ -51,7 +51,7 @@ Block<C, 1> real_block(UnaryOp op) {
     case UnaryOp::kCeil: return block_of<C, 1>([](C x) { return std::ceil(x); });
     case UnaryOp::kRound: return block_of<C, 1>([](C x) { return std::nearbyint(x); });  // half to even
     case UnaryOp::kTrunc: return block_of<C, 1>([](C x) { return std::trunc(x); });
-    case UnaryOp::kIsNan: return block_of<C, 1>([](C x) { return x != x; });
+    case UnaryOp::kIsNan: return block_of<C, 1>([](C x) { return std::isnan(x); });
     case UnaryOp::kIsInf: return block_of<C, 1>([](C x) { return std::fabs(x) == std::numeric_limits<C>::infinity(); });
     case UnaryOp::kIsFinite:
       return block_of<C, 1>([](C x) { return std::fabs(x) < std::numeric_limits<C>::infinity(); });
@@ -155,8 +155,8 @@ Block<C, 2> arithmetic_block(BinaryOp op, bool plain) {
     case BinaryOp::kMul: return block_of<C, 2>([](C x, C y) { return x * y; });
     case BinaryOp::kFloorDiv: return block_of<C, 2>([](C x, C y) { return floor_quotient(x, y); });
     case BinaryOp::kRemainder: return block_of<C, 2>([](C x, C y) { return remainder_of(x, y); });
-    case BinaryOp::kMax: return block_of<C, 2>([](C x, C y) { return x != x || x > y ? x : y; });  // NaN wins
-    case BinaryOp::kMin: return block_of<C, 2>([](C x, C y) { return x != x || x < y ? x : y; });
+    case BinaryOp::kMax: return block_of<C, 2>([](C x, C y) { return std::isnan(x) || x > y ? x : y; });  // NaN wins
+    case BinaryOp::kMin: return block_of<C, 2>([](C x, C y) { return std::isnan(x) || x < y ? x : y; });
     case BinaryOp::kReluGrad: return block_of<C, 2>([](C g, C y) { return y > 0 ? g : C{0}; });
     case BinaryOp::kLeakyReluGrad:
       return block_of<C, 2>([](C g, C x, const Params<C>& p) { return x > 0 ? g : p.a * g; });

@@ -62,7 +62,7 @@ void plain_product(const Tensor& out, const Tensor& a, const Tensor& b) {
 Tensor own_matmul(const Tensor& a_given, const Tensor& b_given) {
   const Tensor a = a_given.detach().contiguous();
   const Tensor b = b_given.detach().contiguous();
-  const Tensor out = Tensor::empty(product_shape(a, b), a.options());
+  Tensor out = Tensor::empty(product_shape(a, b), a.options());
   if (out.numel() == 0) return out;
   Shape batch(out.shape().span().first(static_cast<std::size_t>(out.ndim() - 2)));
   const auto matrices = [&](const Tensor& x) {
@@ -70,10 +70,9 @@ Tensor own_matmul(const Tensor& a_given, const Tensor& b_given) {
     shape.push_back(x.size(-2));
     shape.push_back(x.size(-1));
     const Strides strides = broadcast_strides(x.shape(), x.strides(), shape);
-    return std::pair(offsets_of(batch, Strides(strides.span().first(static_cast<std::size_t>(batch.ndim())))), x);
+    return offsets_of(batch, Strides(strides.span().first(static_cast<std::size_t>(batch.ndim()))));
   };
-  const auto [a_at, a_all] = matrices(a);
-  const auto [b_at, b_all] = matrices(b);
+  const auto a_at = matrices(a), b_at = matrices(b);
   const std::int64_t size = out.size(-2) * out.size(-1);
   with_compute(a.dtype(), [&]<class T>(T) {
     if constexpr (!std::is_same_v<T, float>) {

@@ -33,7 +33,8 @@ void kaiming_uniform_(Tensor& weight, double a) {
 }
 
 void xavier_uniform_(Tensor& weight, double gain) {
-  const double fans = static_cast<double>(fan_in(weight) + weight.numel() / weight.size(1));
+  const std::int64_t fan_out = weight.numel() / weight.size(1);
+  const auto fans = static_cast<double>(fan_in(weight) + fan_out);
   const double bound = std::sqrt(3.0) * (gain * std::sqrt(2.0 / fans));
   nn::uniform_(weight, -bound, bound);
 }

@@ -168,7 +168,7 @@ Targets targets_of(const Tensor& x, const Tensor& t, const CrossEntropySpec& spe
 }
 
 Tensor negative_log_likelihood(const Tensor& x, const Targets& t, Reduction reduction, int dim) {
-  const Tensor losses = where(t.ignored, 0.0, -gather(x, dim, t.index).squeeze(dim) * t.weights);
+  Tensor losses = where(t.ignored, 0.0, -gather(x, dim, t.index).squeeze(dim) * t.weights);
   if (reduction == Reduction::kNone) return losses;
   return reduction == Reduction::kSum ? sum(losses) : sum(losses) / sum(t.weights);
 }
@@ -197,7 +197,7 @@ Tensor by_classes(const Tensor& x, const Tensor& t, const CrossEntropySpec& spec
   const int dim = class_dim(x);
   const Tensor log_probs = log_softmax(x, dim);
   const Targets targets = targets_of(x, t, spec, dim);
-  const Tensor nll = negative_log_likelihood(log_probs, targets, spec.reduction, dim);
+  Tensor nll = negative_log_likelihood(log_probs, targets, spec.reduction, dim);
   if (spec.label_smoothing == 0.0) return nll;
   Tensor weighted = log_probs;
   if (spec.weight.defined()) {

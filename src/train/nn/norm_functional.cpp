@@ -41,6 +41,11 @@ Tensor batch_norm_in_operations(const Tensor& x, const Tensor& weight, const Ten
   return scaled(centred * rsqrt(mean(centred * centred, dims, true) + eps), x, weight, bias);
 }
 
+double count_a_channel(const Tensor& x) {
+  const std::int64_t count = x.numel() / x.size(1);
+  return static_cast<double>(count);
+}
+
 // running = (1 - momentum) running + momentum batch; the variance unbiased.
 void update_running(const Tensor& running_mean, const Tensor& running_var, const Tensor& mean, const Tensor& variance,
                     double count, double momentum) {
@@ -78,8 +83,7 @@ Tensor batch_norm_native(const Tensor& image, const Tensor& weight, const Tensor
                          const Tensor& running_var, const BatchNormSpec& spec) {
   const bool relu = spec.activation == Activation::kRelu;
   const kernels::BatchNormResult r = kernels::batch_norm_train(image, weight, bias, spec.eps, relu);
-  update_running(running_mean, running_var, r.mean, r.variance, static_cast<double>(image.numel() / image.size(1)),
-                 spec.momentum);
+  update_running(running_mean, running_var, r.mean, r.variance, count_a_channel(image), spec.momentum);
   return record("NativeBatchNormBackward0", {image, weight, bias}, r.y,
                 {image, weight, bias, r.mean, r.variance, r.relu_mask}, [eps = spec.eps, relu](const Pass& p) {
                   if (grad_enabled())
@@ -102,8 +106,8 @@ Tensor batch_norm_plain(const Tensor& x, const Tensor& weight, const Tensor& bia
     const NoGradGuard no_grad;
     const Dims dims = all_but_channels(x);
     const Tensor wide = widened(x);
-    update_running(running_mean, running_var, mean(wide, dims), var(wide, dims, 0.0),
-                   static_cast<double>(x.numel() / x.size(1)), spec.momentum);
+    update_running(running_mean, running_var, mean(wide, dims), var(wide, dims, 0.0), count_a_channel(x),
+                   spec.momentum);
     return batch_norm_in_operations(x, weight, bias, spec.eps);
   }();
   return record("NativeBatchNormBackward0", {x, weight, bias}, y, {x, weight, bias}, [eps = spec.eps](const Pass& p) {

@@ -63,7 +63,8 @@ void adam_step(std::span<const AdamRow> from, const AdamOptions& o) {
     return Row<5>{r.param, r.grad, r.exp_avg, r.exp_avg_sq, r.max_exp_avg_sq};
   });
   fused<5>(rows, [&]<class C>(const Piece<C, 5>& piece) {
-    const auto [param, grad, mean, square, largest] = piece.at;
+    C *const param = piece.at[0], *const grad = piece.at[1];
+    C *const mean = piece.at[2], *const square = piece.at[3], *const largest = piece.at[4];
     const auto directed = direction<C>(o, !o.decoupled);
     const double step = from[piece.row].step;
     const C keep = C(o.decoupled ? 1.0 - o.lr * o.weight_decay : 1.0);

@@ -22,7 +22,7 @@ struct Phase {
 };
 
 Schedule through(std::vector<Phase> phases, bool cosine, std::int64_t total_steps) {
-  return [=](double /*base*/, std::int64_t step) {
+  return [phases = std::move(phases), cosine, total_steps](double /*base*/, std::int64_t step) {
     if (step > total_steps)
       throw ValueError(
           fmt::format("Tried to step {} times. The specified number of total steps is {}", step, total_steps));
@@ -93,7 +93,7 @@ Schedule sequential_lr(std::vector<Schedule> schedules, std::vector<std::int64_t
   if (schedules.size() != milestones.size() + 1 || !std::is_sorted(milestones.begin(), milestones.end()))
     throw ConfigError(fmt::format("SequentialLR: {} schedules need {} milestones in rising order, but there are {}",
                                   schedules.size(), schedules.empty() ? 0 : schedules.size() - 1, milestones.size()));
-  return [=](double base, std::int64_t epoch) {
+  return [schedules = std::move(schedules), milestones = std::move(milestones)](double base, std::int64_t epoch) {
     const auto passed = std::upper_bound(milestones.begin(), milestones.end(), epoch) - milestones.begin();
     const std::int64_t begin = passed == 0 ? 0 : milestones[static_cast<std::size_t>(passed - 1)];
     return schedules[static_cast<std::size_t>(passed)](base, epoch - begin);

@@ -28,7 +28,7 @@ State manifest_of(const fs::path& folder) {
   if (!fs::is_directory(folder, none)) throw FileError(folder, "is no checkpoint", ENOENT);
   std::ifstream file(folder / kManifest, std::ios::binary);
   if (!file) throw StateError(fmt::format("'{}' is no checkpoint: it has no {}.", folder.string(), kManifest));
-  const State manifest = State::from_json(std::string(std::istreambuf_iterator<char>(file), {}));
+  State manifest = State::from_json(std::string(std::istreambuf_iterator<char>(file), {}));
   if (const std::int64_t version = manifest.get_int("version"); version != kVersion)
     throw StateError(
         fmt::format("the checkpoint '{}' has version {}, this library reads {}.", folder.string(), version, kVersion));

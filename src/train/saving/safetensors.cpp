@@ -110,7 +110,7 @@ void save(const std::filesystem::path& path, const std::vector<NamedTensor>& ten
   file.commit();
 }
 
-TensorFile read_safetensors(std::span<std::byte> bytes, std::shared_ptr<void> owner, std::string_view name) {
+TensorFile read_safetensors(std::span<std::byte> bytes, const std::shared_ptr<void>& owner, std::string_view name) {
   Header header = saving::parse_header(bytes, name);
   TensorFile file{.metadata = std::move(header.metadata)};
   for (Entry& entry : header.entries) {

@@ -48,7 +48,7 @@ INFEED_API void save(const std::filesystem::path& path, const std::vector<NamedT
 [[nodiscard]] INFEED_API TensorFile load(const std::filesystem::path& path, const LoadOptions& options = {});
 
 /// The same from memory, which `owner` keeps; the tensors view it. `name` stands for the file in errors.
-[[nodiscard]] INFEED_API TensorFile read_safetensors(std::span<std::byte> bytes, std::shared_ptr<void> owner,
+[[nodiscard]] INFEED_API TensorFile read_safetensors(std::span<std::byte> bytes, const std::shared_ptr<void>& owner,
                                                      std::string_view name = "the bytes");
 
 /// The bytes of a file, piece by piece.

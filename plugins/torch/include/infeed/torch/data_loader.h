@@ -179,7 +179,7 @@ requires(!Dataset::is_stateful && std::is_constructible_v<Sampler, std::size_t>)
     [[nodiscard]] auto data_loader(Dataset dataset, td::DataLoaderOptions options = {}, EngineOptions engine = {}) {
   const std::optional<std::size_t> size = dataset.size();
   if (!size) throw ConfigError("the dataset does not know its size: give data_loader() a sampler.");
-  return data_loader(std::move(dataset), Sampler(*size), std::move(options), std::move(engine));
+  return data_loader(std::move(dataset), Sampler(*size), options, std::move(engine));
 }
 
 /// A stateful dataset, asked for batches until it has no more.
