@@ -16,6 +16,7 @@ namespace {
 constexpr std::uint64_t kUnknownExtent = 1ULL << 30;
 constexpr std::uint64_t kMinExtent = 2ULL << 20;
 constexpr int kMaxThreadsPerWorker = 64;
+constexpr int kMaxPrefetch = 1 << 15;
 constexpr int kSlotsForGrowth = 8;  // workers that set_num_workers() may add before slots bound their use
 constexpr int kSpinUs = 20;
 constexpr std::uint64_t kSmallBatches = 2ULL << 20;  // bytes in flight that cost nobody anything
@@ -38,8 +39,9 @@ void check_numbers(const LoaderOptions& options) {
         fmt::format("{} workers of {} threads are {} threads; at most {} are possible. Lower threads_per_worker.",
                     options.num_workers, options.threads_per_worker, options.num_workers * options.threads_per_worker,
                     kMaxClaimants));
-  if (options.prefetch < 0)
-    throw ConfigError(fmt::format("prefetch is {}; it counts batches and cannot be negative.", options.prefetch));
+  if (options.prefetch < 0 || options.prefetch > kMaxPrefetch)
+    throw ConfigError(fmt::format("prefetch is {}; it counts batches: between 1 and {}, or 0 for the default.",
+                                  options.prefetch, kMaxPrefetch));
   if (options.timeout_ms > kLongestTimeoutMs)
     throw ConfigError(fmt::format("timeout_ms is {}; at most {} (a year) is possible. Use 0 for no timeout.",
                                   options.timeout_ms, kLongestTimeoutMs));

@@ -32,6 +32,7 @@ TEST(OptionsTest, RefusesImpossibleNumbers) {
   refuses({.num_workers = 65}, "num_workers is 65");
   refuses({.num_workers = 1, .threads_per_worker = 0}, "threads_per_worker is 0");
   refuses({.num_workers = 1, .prefetch = -2}, "prefetch is -2");
+  refuses({.num_workers = 1, .prefetch = 1 << 30}, "prefetch is 1073741824");
   refuses({.timeout_ms = -5}, "timeout_ms is -5");
   refuses({.num_workers = 1, .max_restarts = -2}, "max_restarts is -2");
   refuses({.num_workers = 1, .cpu_affinity = {-1}}, "cpu_affinity");

@@ -1,7 +1,6 @@
 #include "infeed/torch/data_loader.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/data/dataloader.h>
@@ -12,6 +11,7 @@
 
 #include "support/processes.h"
 #include "torch/datasets.h"
+#include "torch/values.h"
 
 namespace infeed::torch {
 namespace {
@@ -20,12 +20,14 @@ using infeed::testing::Bare;
 using infeed::testing::Boxes;
 using infeed::testing::Bulk;
 using infeed::testing::children;
+using infeed::testing::Chunks;
 using infeed::testing::Countdown;
+using infeed::testing::expect_same;
 using infeed::testing::Numbers;
-using infeed::testing::Odd;
-using infeed::testing::Once;
 using infeed::testing::open_descriptors;
 using infeed::testing::Tap;
+using infeed::testing::targets;
+using infeed::testing::values;
 using td::DataLoaderOptions;
 using td::samplers::SequentialSampler;
 using td::transforms::Stack;
@@ -50,22 +52,18 @@ INSTANTIATE_TEST_SUITE_P(, DataLoaderTest,
                                            Kind{"thread", 2, WorkerKind::kThread}),
                          [](const auto& kind) { return kind.param.name; });
 
-void expect_same(const at::Tensor& a, const at::Tensor& b) {
-  EXPECT_EQ(a.scalar_type(), b.scalar_type());
-  EXPECT_TRUE(at::equal(a, b)) << a << b;
-}
-
 // Both loaders over the same dataset, from the same state of the default generator, for two epochs.
-template <typename Sampler = td::samplers::RandomSampler, typename Dataset>
-void expect_as_torch(Dataset dataset, const DataLoaderOptions& options, const EngineOptions& engine) {
+template <typename Sampler, typename Dataset>
+void expect_as_torch(Dataset dataset, const Sampler& sampler, const DataLoaderOptions& options,
+                     const EngineOptions& engine) {
   at::manual_seed(7);
-  auto theirs = td::make_data_loader<Sampler>(dataset, options);
+  auto theirs = td::make_data_loader(dataset, sampler, options);
   std::vector<td::Example<>> expected;
   for (int epoch = 0; epoch < 2; ++epoch) {
     for (auto& batch : *theirs) expected.push_back(batch);
   }
   at::manual_seed(7);
-  auto ours = data_loader<Sampler>(dataset, options, engine);
+  auto ours = data_loader(dataset, sampler, options, engine);
   std::size_t at = 0;
   for (int epoch = 0; epoch < 2; ++epoch) {
     for (auto& batch : *ours) {
@@ -76,19 +74,11 @@ void expect_as_torch(Dataset dataset, const DataLoaderOptions& options, const En
   }
   EXPECT_EQ(at, expected.size());
 }
-
-std::vector<std::int64_t> values(const at::Tensor& tensor) {
-  const at::Tensor plain = tensor.to(at::kLong).contiguous();
-  return {plain.const_data_ptr<std::int64_t>(), plain.const_data_ptr<std::int64_t>() + plain.numel()};
-}
-
-template <typename Loader>
-std::vector<std::int64_t> targets(Loader& loader) {
-  std::vector<std::int64_t> all;
-  for (auto& batch : loader) {
-    for (const std::int64_t target : values(batch.target)) all.push_back(target);
-  }
-  return all;
+template <typename Sampler = td::samplers::RandomSampler, typename Dataset>
+void expect_as_torch(Dataset dataset, const DataLoaderOptions& options, const EngineOptions& engine) {
+  at::manual_seed(5);
+  const Sampler sampler(*dataset.size());
+  expect_as_torch(std::move(dataset), sampler, options, engine);
 }
 
 TEST_P(DataLoaderTest, GivesTheBatchesOfTorchInItsOrder) {
@@ -103,8 +93,16 @@ TEST_P(DataLoaderTest, AppliesTransforms) {
 }
 
 TEST_P(DataLoaderTest, TakesTheSamplersOfTorch) {
-  expect_as_torch<SequentialSampler>(Numbers(9).map(Stack<>()), options(4).drop_last(true), engine());
-  expect_as_torch<td::samplers::DistributedRandomSampler>(Numbers(9).map(Stack<>()), options(4), engine());
+  using namespace td::samplers;
+  const auto dataset = Numbers(9).map(Stack<>());
+  expect_as_torch<SequentialSampler>(dataset, options(4), engine());
+  expect_as_torch<RandomSampler>(dataset, options(4).drop_last(true), engine());
+  for (const bool allow_duplicates : {false, true}) {
+    for (const std::size_t rank : {0, 1}) {
+      expect_as_torch(dataset, DistributedRandomSampler(9, 2, rank, allow_duplicates), options(2), engine());
+      expect_as_torch(dataset, DistributedSequentialSampler(9, 2, rank, allow_duplicates), options(2), engine());
+    }
+  }
 }
 
 TEST_P(DataLoaderTest, CallsGetBatchWhereADatasetHasItsOwn) {
@@ -157,6 +155,22 @@ TEST_P(DataLoaderTest, AsksAStatefulDatasetUntilItHasNoMore) {
   EXPECT_EQ(std::set(all.begin(), all.end()).size(), 10U);
 }
 
+TEST_P(DataLoaderTest, ReadsAChunkDatasetAsTorchDoes) {
+  const auto make = [] {
+    return td::datasets::make_shared_dataset<td::datasets::ChunkDataset<Chunks, SequentialSampler, SequentialSampler>>(
+               Chunks(), SequentialSampler(0), SequentialSampler(0), td::datasets::ChunkDatasetOptions(1, 5))
+        .map(Stack<>());
+  };
+  const EngineOptions threads{.worker_kind = WorkerKind::kAuto};
+  auto theirs = td::make_data_loader(make(), DataLoaderOptions(5).workers(0));
+  auto ours = data_loader(make(), options(5).workers(std::min<std::size_t>(1, GetParam().workers)), threads);
+  for (int epoch = 0; epoch < 3; ++epoch) EXPECT_EQ(targets(*ours), targets(*theirs));
+  for (auto& batch : *ours) {
+    if (batch.target.numel() > 0) break;
+  }
+  EXPECT_EQ(targets(*ours), values(at::arange(12)));
+}
+
 TEST_P(DataLoaderTest, ServesBatchSizesOfAStreamSampler) {
   auto loader = data_loader(Tap(), td::samplers::StreamSampler(10), options(4), engine());
   std::int64_t sum = 0;
@@ -169,6 +183,24 @@ TEST_P(DataLoaderTest, MayGiveBatchesAsTheyAreReady) {
       data_loader<SequentialSampler>(Numbers(20).map(Stack<>()), options(3).enforce_ordering(false), engine());
   const auto all = targets(*loader);
   EXPECT_EQ(std::set(all.begin(), all.end()).size(), 20U);
+}
+
+TEST(DataLoaderQueue, HoldsNoMoreBatchesThanMaxJobs) {
+  std::atomic<int> made{0};
+  auto count = td::transforms::Lambda<td::Example<>>([&made](td::Example<> example) {
+    ++made;
+    return example;
+  });
+  auto loader =
+      data_loader<SequentialSampler>(Numbers(40).map(count).map(Stack<>()), DataLoaderOptions(1).workers(2).max_jobs(5),
+                                     {.worker_kind = WorkerKind::kThread});
+  int taken = 0;
+  for (auto& batch : *loader) {
+    taken += static_cast<int>(batch.target.numel());
+    EXPECT_LE(made, taken + 5);
+  }
+  EXPECT_EQ(taken, 40);
+  EXPECT_EQ(loader->stats().prefetch, 5);
 }
 
 TEST_P(DataLoaderTest, BeginsAnotherEpochAfterABreak) {
@@ -240,103 +272,6 @@ TEST_P(DataLoaderTest, CopiesNothingButTheSample) {
     EXPECT_EQ(loader->stats().private_copies, 0);
   }
   EXPECT_EQ(loader->stats().batches_held, 0);
-}
-
-// Four batches of four; the second one throws.
-class DataLoaderErrors : public ::testing::Test {
- protected:
-  static auto faulty(std::size_t workers, WorkerKind kind = WorkerKind::kAuto) {
-    auto dataset = Odd(5, [] { throw std::out_of_range("beyond"); }).map(Stack<>());
-    return data_loader<SequentialSampler>(dataset, DataLoaderOptions(4).workers(workers), {.worker_kind = kind});
-  }
-};
-
-TEST_F(DataLoaderErrors, NameBatchWorkerSampleAndType) {
-  auto loader = faulty(1);
-  auto at = loader->begin();
-  expect_same((*at).target, at::arange(4));
-  try {
-    ++at;
-    FAIL();
-  } catch (const td::WorkerException& error) {
-    EXPECT_THAT(error.what(), HasSubstr("batch 1 (worker 0): sample 5: std::out_of_range: beyond"));
-  }
-  ++at;
-  expect_same((*at).target, at::arange(8, 12));
-}
-
-TEST_F(DataLoaderErrors, OfAThreadAreTheObjectThatWasThrown) {
-  auto loader = faulty(2, WorkerKind::kThread);
-  try {
-    targets(*loader);
-    FAIL();
-  } catch (const td::WorkerException& error) {
-    EXPECT_THROW(std::rethrow_exception(error.original_exception), std::out_of_range);
-  }
-}
-
-TEST_F(DataLoaderErrors, WithoutWorkersComeAsTheyAre) {
-  auto loader = faulty(0);
-  EXPECT_THROW(targets(*loader), std::out_of_range);
-}
-
-TEST_F(DataLoaderErrors, OfTheFirstBatchLeaveTheOthers) {
-  auto loader = data_loader<SequentialSampler>(Odd(0, [] { throw 1; }).map(Stack<>()), DataLoaderOptions(4).workers(1));
-  auto at = loader->begin();
-  EXPECT_THROW(*at, td::WorkerException);
-  expect_same((*at).target, at::arange(4, 8));
-}
-
-TEST(DataLoaderDeaths, AKilledWorkersBatchIsMadeAgain) {
-  const Once once;
-  auto dataset = Odd(5, [once] {
-                   if (once()) kill(getpid(), SIGKILL);
-                 }).map(Stack<>());
-  auto loader = data_loader<SequentialSampler>(dataset, DataLoaderOptions(4).workers(2));
-  EXPECT_EQ(targets(*loader), values(at::arange(16)));
-  EXPECT_EQ(loader->stats().restarts, 1);
-}
-
-TEST(DataLoaderDeaths, WithoutRestartsAreErrors) {
-  auto dataset = Odd(5, [] { kill(getpid(), SIGKILL); }).map(Stack<>());
-  auto loader = data_loader<SequentialSampler>(dataset, DataLoaderOptions(4).workers(1), {.max_restarts = 0});
-  EXPECT_THROW(targets(*loader), WorkerError);
-}
-
-TEST(DataLoaderFork, WorksAfterTheConsumerUsedLibTorchsThreads) {
-  at::set_num_threads(2);
-  const auto heavy = [] {
-    return at::ones({300, 300}).matmul(at::ones({300, 300})).tanh().sum() + at::ones({1 << 20}).sum();
-  };
-  const double before = heavy().item<double>();
-  auto use = td::transforms::Lambda<td::Example<>>(
-      [heavy](td::Example<> example) { return td::Example<>(heavy(), example.target); });
-  auto loader = data_loader(Numbers(4).map(use).map(Stack<>()), DataLoaderOptions(2).workers(2));
-  EXPECT_EQ(targets(*loader).size(), 4U);
-  EXPECT_EQ(heavy().item<double>(), before);
-}
-
-TEST(DataLoaderFork, WorkersDrawTheSameWhateverTheirNumber) {
-  auto noise = td::transforms::Lambda<td::Example<>>(
-      [](td::Example<> example) { return td::Example<>(at::rand({2}), example.target); });
-  std::vector<at::Tensor> draws[2];
-  for (std::size_t workers = 1; workers <= 2; ++workers) {
-    auto loader =
-        data_loader<SequentialSampler>(Numbers(8).map(noise).map(Stack<>()), DataLoaderOptions(2).workers(workers));
-    for (auto& batch : *loader) draws[workers - 1].push_back(batch.data);
-  }
-  expect_same(at::cat(draws[0]), at::cat(draws[1]));
-  EXPECT_FALSE(at::equal(draws[0][0], draws[0][1]));
-}
-
-TEST(DataLoaderOptionsOfBoth, ThatCannotWorkAreNamed) {
-  const auto make = [](const DataLoaderOptions& options, WorkerKind kind) {
-    return data_loader(Numbers(4).map(Stack<>()), options, {.worker_kind = kind});
-  };
-  EXPECT_THROW(make(DataLoaderOptions(0), WorkerKind::kAuto), ConfigError);
-  EXPECT_THROW(make(DataLoaderOptions(1).workers(1), WorkerKind::kSpawn), ConfigError);
-  EXPECT_THROW(data_loader(Countdown(1), DataLoaderOptions(1).workers(1), {.worker_kind = WorkerKind::kFork}),
-               ConfigError);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <stdexcept>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -91,6 +92,23 @@ struct Tap : td::datasets::StreamDataset<Tap, at::Tensor> {
   std::optional<std::size_t> size() const override { return std::nullopt; }
 };
 
+/// Three chunks of four of Numbers' samples. Made to throw at a chunk.
+struct Chunks : td::datasets::ChunkDataReader<td::Example<>> {
+  using BatchType = std::vector<td::Example<>>;
+  explicit Chunks(std::size_t faulty = 99) : faulty_(faulty) {}
+  std::vector<td::Example<>> read_chunk(std::size_t chunk) override {
+    if (chunk == faulty_) throw std::runtime_error("chunk " + std::to_string(chunk) + " is torn");
+    std::vector<td::Example<>> examples;
+    for (std::size_t i = 0; i < 4; ++i) examples.push_back(Numbers(0).get(4 * chunk + i));
+    return examples;
+  }
+  std::size_t chunk_count() override { return 3; }
+  void reset() override {}
+
+ private:
+  std::size_t faulty_;
+};
+
 /// A batch of the user's own.
 struct Boxes {
   at::Tensor image;
@@ -100,16 +118,38 @@ struct Boxes {
 };
 inline auto members(Boxes& boxes) { return std::tie(boxes.image, boxes.corners, boxes.path, boxes.scale); }
 
-/// True once over all processes: memory that forked workers share.
-class Once {
+/// A flag that forked workers share; as long as the process.
+class SharedFlag {
  public:
-  Once()
-      : flag_(new (mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))
-                  std::atomic<bool>(false)) {}
-  [[nodiscard]] bool operator()() const { return !flag_->exchange(true); }
+  [[nodiscard]] bool test() const { return flag_->load(); }
+  /// What it was before.
+  bool set() const { return flag_->exchange(true); }
 
  private:
-  std::atomic<bool>* flag_;  // intentional: as long as the process
+  std::atomic<bool>* flag_ =
+      new (mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))
+          std::atomic<bool>(false);
+};
+
+/// True once over all processes.
+class Once {
+ public:
+  [[nodiscard]] bool operator()() const { return !flag_.set(); }
+
+ private:
+  SharedFlag flag_;
+};
+
+/// Holds whoever waits, in any process, until it is opened.
+class SharedGate {
+ public:
+  void wait() const {
+    while (!open_.test()) usleep(1000);
+  }
+  void open() const { static_cast<void>(open_.set()); }
+
+ private:
+  SharedFlag open_;
 };
 
 }  // namespace infeed::testing

@@ -1,5 +1,8 @@
 #include "infeed/torch/data_loader.h"
 
+#include <algorithm>
+#include <limits>
+
 namespace infeed::torch {
 namespace {
 
@@ -15,14 +18,19 @@ WorkerKind kind_of(const td::DataLoaderOptions& options, WorkerKind asked, bool 
   return asked;
 }
 
+// For the engine to name, where it is too many.
+int saturated(std::size_t count) {
+  return static_cast<int>(std::min(count, static_cast<std::size_t>(std::numeric_limits<int>::max())));
+}
+
 }  // namespace
 
 LoaderOptions loader_options(const td::DataLoaderOptions& options, const EngineOptions& engine, bool stateful) {
   if (options.batch_size() == 0) throw ConfigError("batch_size is 0; it must be at least 1.");
   LoaderOptions ours;
   ours.worker_kind = kind_of(options, engine.worker_kind, stateful);
-  ours.num_workers = static_cast<int>(options.workers());
-  ours.prefetch = static_cast<int>(options.max_jobs().value_or(0));
+  ours.num_workers = saturated(options.workers());
+  ours.prefetch = saturated(options.max_jobs().value_or(0));
   ours.in_order = options.enforce_ordering();
   ours.timeout_ms = options.timeout() ? options.timeout()->count() : 0;
   ours.seed = current_seed();

@@ -7,7 +7,10 @@
 #include <c10/util/Type.h>
 #include <malloc.h>
 
+#include <algorithm>
 #include <limits>
+#include <mutex>
+#include <new>
 
 #include "infeed/base/error.h"
 
@@ -15,6 +18,7 @@ namespace infeed::torch {
 namespace {
 
 constexpr std::size_t kKeptFaults = 64;  // of batches that the consumer has not come to, or never will
+constexpr std::size_t kNamedSamples = 8;
 // Larger than a sample; glibc's own limit is 32 MiB.
 constexpr int kLargestSample = 32 << 20;
 constexpr int kKeptBytes = 256 << 20;
@@ -55,16 +59,20 @@ std::string describe(const std::exception_ptr& error) noexcept {
   }
 }
 
-void throw_for_sample(std::size_t index) {
+void throw_for_samples(std::span<const std::size_t> indices) {
   const std::exception_ptr cause = std::current_exception();
-  throw SampleFault{c10::str("sample ", index, ": ", describe(cause)), cause};
+  std::string names = indices.size() == 1 ? "sample " : "samples ";
+  for (std::size_t i = 0; i < std::min(indices.size(), kNamedSamples); ++i)
+    names += (i == 0 ? "" : ", ") + std::to_string(indices[i]);
+  if (indices.size() > kNamedSamples) names += c10::str(", ... (", indices.size(), ")");
+  throw NamedFault{c10::str(names, ": ", describe(cause)), cause};
 }
 
 void Faults::rethrow(std::exception_ptr error) {
   std::string text;
   try {
     std::rethrow_exception(error);
-  } catch (const SampleFault& fault) {
+  } catch (const NamedFault& fault) {
     text = fault.text;
     error = fault.cause;
   } catch (...) {
@@ -90,6 +98,8 @@ std::exception_ptr Faults::find(const std::string& text) {
 
 void settle_process() {
   at::set_num_threads(1);
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  new (&generator.mutex()) std::mutex;  // intentional: whoever held the old one is not here
   mallopt(M_MMAP_THRESHOLD, kLargestSample);
   mallopt(M_TRIM_THRESHOLD, kKeptBytes);
 }

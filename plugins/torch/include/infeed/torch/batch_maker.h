@@ -124,8 +124,10 @@ auto get_batch(Source& source, std::span<const std::size_t> request) {
   };
   if constexpr (Source::is_stateful)
     return source.get_batch(asked());
-  else
+  else if constexpr (std::is_same_v<Asked, std::size_t>)
     return std::optional(source.get_batch(asked()));
+  else
+    return name_samples(request, [&] { return std::optional(source.get_batch(asked())); });
 }
 
 /// Source mapped by Stack.
@@ -135,7 +137,7 @@ bool write_stacked(Source& source, std::span<const std::size_t> request, Message
     to.value(true);
     ExampleRows<Example> rows(request.size());
     for (const std::size_t index : request)
-      rows.put(name_sample(index, [&] { return BySample<Source>::get(source, index); }), to);
+      rows.put(name_samples({&index, 1}, [&] { return BySample<Source>::get(source, index); }), to);
     rows.finish(to);
   } else {
     auto samples = get_batch(source, request);

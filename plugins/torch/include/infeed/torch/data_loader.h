@@ -117,7 +117,7 @@ class DataLoader {
 
   /// Begins an epoch; what is left of another ends.
   [[nodiscard]] td::Iterator<BatchType> begin() {
-    loader_.value().reset();
+    engine().reset();
     requests_->reset();
     maker_->start_epoch(loader_->epoch());
     return td::Iterator<BatchType>(
@@ -127,12 +127,18 @@ class DataLoader {
     return td::Iterator<BatchType>(std::make_unique<td::detail::SentinelIterator<BatchType>>());
   }
 
-  /// Stops the workers; batches stay.
+  /// Stops the workers, for good; batches stay.
   void join() { loader_.reset(); }
   [[nodiscard]] const td::FullDataLoaderOptions& options() const noexcept { return options_; }
-  [[nodiscard]] LoaderStats stats() const { return loader_.value().stats(); }
+  [[nodiscard]] LoaderStats stats() const { return engine().stats(); }
 
  private:
+  Loader& engine() {
+    if (!loader_) throw ConfigError("this data loader's workers were joined: make another one.");
+    return *loader_;
+  }
+  const Loader& engine() const { return const_cast<DataLoader&>(*this).engine(); }
+
   std::optional<BatchType> next() {
     while (std::optional<Batch> batch = next_message()) {
       MessageReader from(*batch);
@@ -143,7 +149,7 @@ class DataLoader {
   }
   std::optional<Batch> next_message() {
     try {
-      return loader_.value().next();
+      return engine().next();
     } catch (const WorkerError&) {
       throw;
     } catch (const TimeoutError&) {

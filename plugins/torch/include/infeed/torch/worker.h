@@ -70,26 +70,29 @@ class INFEED_API Faults {
 
 /// The text of an exception, with its type; without the stack of LibTorch's own.
 [[nodiscard]] INFEED_API std::string describe(const std::exception_ptr& error) noexcept;
-/// What a sample's read threw, on its way to Faults.
-struct SampleFault {
-  std::string text;  ///< names the sample
+/// What the dataset threw, on its way to Faults.
+struct NamedFault {
+  std::string text;  ///< names the samples
   std::exception_ptr cause;
 };
-/// Throws the exception being handled as a SampleFault.
-[[noreturn]] INFEED_API void throw_for_sample(std::size_t index);
+/// Throws the exception being handled as a NamedFault.
+[[noreturn]] INFEED_API void throw_for_samples(std::span<const std::size_t> indices);
 
-/// Calls f for sample `index`; what it throws names the sample.
+/// Calls f for samples; what it throws names them: one by its index, of many the first.
 template <typename F>
-auto name_sample(std::size_t index, const F& f) {
+auto name_samples(std::span<const std::size_t> indices, const F& f) {
   try {
     return f();
+  } catch (const NamedFault&) {
+    throw;
   } catch (...) {
-    throw_for_sample(index);
+    throw_for_samples(indices);
   }
 }
 
-/// In a forked worker, before its first batch: LibTorch runs on one thread (its pool did not survive the fork), and
-/// malloc keeps what it has (a sample's fresh pages cost more than filling them).
+/// In a forked worker, before its first batch: LibTorch runs on one thread (its pool did not survive the fork), its default
+/// generator is free (a thread that the fork left behind may have been drawing), and malloc keeps what it has (a sample's
+/// fresh pages cost more than filling them).
 INFEED_API void settle_process();
 
 /// Of LibTorch's default generator, without a draw.
