@@ -90,6 +90,19 @@ TEST_F(CudaLoaderTest, IsCaughtByTheStandInWhereNobodyWaits) {
   EXPECT_THAT(fake::take_complaints(), ::testing::ElementsAre(HasSubstr("let it wait for an event")));
 }
 
+TEST_F(CudaLoaderTest, WritesNoBufferThatAStepStillUses) {
+  Loader loader(kForty, {.batch_size = 4, .device = "cuda:0", .prefetch_to_device = 1});
+  const auto compute = device->borrow_stream(nullptr);
+  Gate gate;
+  gate.close(*compute);
+  for (int step = 0; step < 3; ++step) {  // two buffers: the third batch comes into the first one
+    const auto batch = loader.next();
+    compute->fill_async(batch->at("x").data, step, 4);
+  }
+  gate.open();
+  EXPECT_EQ(rest_of_epoch(loader, *device).size(), 7U);
+}
+
 TEST_F(CudaLoaderTest, CopiesEachByteOnceFromWhereTheWorkerWroteIt) {
   const Watched dataset(32, 1000);
   Loader loader(dataset, {.batch_size = 4, .num_workers = 2, .device = "cuda:0"});

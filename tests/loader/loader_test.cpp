@@ -10,6 +10,7 @@
 #include "infeed/dataset/synthetic.h"
 #include "infeed/dataset/tensor_dataset.h"
 #include "support/epochs.h"
+#include "support/processes.h"
 
 namespace infeed {
 namespace {
@@ -152,6 +153,18 @@ TEST(LoaderTest, TwoLoadersOverOneDatasetGiveTheSameBatches) {
   Loader one(kTen, {.batch_size = 3, .shuffle = true, .num_workers = 2});
   Loader two(kTen, {.batch_size = 3, .shuffle = true, .num_workers = 1, .worker_kind = WorkerKind::kFork});
   while (auto batch = one.next()) EXPECT_EQ(testing::checksum(*batch), testing::checksum(*two.next()));
+}
+
+TEST(LoaderTest, AMissingDeviceIsAnErrorThatLeavesNoWorkerAndLoadersWithoutOneWork) {
+  const std::size_t descriptors = testing::open_descriptors();
+  const auto open = [](const std::string& device) {
+    Loader loader(kTen, {.batch_size = 3, .num_workers = 2, .worker_kind = WorkerKind::kFork, .device = device});
+    return rest_of_indices(loader);
+  };
+  EXPECT_THROW(open("tpu:0"), DeviceError);
+  EXPECT_TRUE(testing::eventually([] { return testing::children().empty(); }));
+  EXPECT_EQ(testing::open_descriptors(), descriptors);
+  EXPECT_EQ(open(""), iota(10));
 }
 
 TEST(LoaderTest, LoadersInEightThreadsDoNotDisturbEachOther) {
