@@ -44,6 +44,14 @@ std::optional<Batch> PinnedSource::next() {
   }
 }
 
+LoaderStats PinnedSource::stats() const {
+  LoaderStats stats = engine_->stats();
+  StagerStats& locks = stats.staging.emplace();
+  locks.registrations = pinning_->registrations();
+  locks.registered_bytes = pinning_->registered_bytes();
+  return stats;
+}
+
 StagedSource::StagedSource(std::unique_ptr<Loader> host, std::shared_ptr<Device> device, const LoaderOptions& options)
     : host_(std::move(host)) {
   DeviceStream* compute = options.compute_stream;

@@ -29,7 +29,7 @@ class PinnedSource final : public Loader::Source {
   void set_num_workers(int num_workers) override { engine_->set_num_workers(num_workers); }
   [[nodiscard]] int num_workers() const override { return engine_->num_workers(); }
   void keep_memory_warm() override { engine_->keep_memory_warm(); }
-  [[nodiscard]] LoaderStats stats() const override { return engine_->stats(); }
+  [[nodiscard]] LoaderStats stats() const override;
   void reset_stats() override { engine_->reset_stats(); }
   [[nodiscard]] bool started() const override { return engine_->started(); }
 

@@ -39,6 +39,9 @@ class Pinning : public std::enable_shared_from_this<Pinning> {
   bool look() noexcept;
   /// The same, but waits until something is free; false if nothing can be.
   bool wait();
+  /// Page-locked ranges, and their bytes. On any thread.
+  [[nodiscard]] int registrations() const noexcept { return registrations_.count(); }
+  [[nodiscard]] std::uint64_t registered_bytes() const noexcept { return registrations_.bytes(); }
   /// The loader is gone: waits for the device, and unlocks what nobody holds.
   void close() noexcept;
 

@@ -386,6 +386,9 @@ const char* to_string(Cause cause) noexcept {
 Verdict judge(const LoaderStats& loader) { return judge_case(Case(loader, nullptr)); }
 Verdict judge(const LoaderStats& loader, const StagerStats& stager) { return judge_case(Case(loader, &stager)); }
 
-Verdict LoaderStats::verdict() const { return staging ? judge(*this, *staging) : judge(*this); }
+Verdict LoaderStats::verdict() const {
+  const bool copies = staging && staging->batches > 0;
+  return copies ? judge(*this, *staging) : judge(*this);
+}
 
 }  // namespace infeed

@@ -216,6 +216,16 @@ TEST_F(CudaPinTest, NoByteOfALaterBatchIsEverSeenInTheDefaultStreamOrASideStream
   for (const fake::Copy& copy : fake::copies()) EXPECT_TRUE(copy.registered);
 }
 
+TEST_F(CudaPinTest, CountsItsPageLocks) {
+  Loader loader(dataset, {.batch_size = 4, .pin_memory = true});
+  const auto batch = loader.next();
+  const LoaderStats stats = loader.stats();
+  ASSERT_TRUE(stats.staging);
+  EXPECT_EQ(stats.staging->registrations, 1);
+  EXPECT_GE(stats.staging->registered_bytes, batch->at("x").nbytes());
+  EXPECT_EQ(stats.staging->batches, 0U);
+}
+
 TEST_F(CudaPinTest, ACopyThatHasNotBegunKeepsItsBatchThroughAnEpoch) {
   Trainer trainer(dataset);
   Loader loader(dataset, {.batch_size = 4, .pin_memory = true});

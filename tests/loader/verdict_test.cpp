@@ -210,6 +210,13 @@ TEST(VerdictTest, CopiesFromUnregisteredMemoryAreNamed) {
   EXPECT_EQ(judge(s, stager).knobs.at(0).option, "register_memory");
 }
 
+TEST(VerdictTest, PageLocksAloneChangeNothing) {
+  LoaderStats s = decode_bound();
+  const Verdict without = s.verdict();
+  s.staging = StagerStats{.registrations = 4, .registered_bytes = 1 << 20};
+  expect(s.verdict(), without.bound, without.cause);
+}
+
 TEST(VerdictTest, AStagerThatWaitsForTheLoaderIsInputBound) {
   expect(judge(decode_bound(), staged(0.2)), Bound::kInput, Cause::kDecode);
 }

@@ -100,7 +100,8 @@ struct LoaderStats {
   std::vector<FaultySample> faulty;  ///< the first 1,000
   std::vector<WorkerStats> workers;
 
-  /// Of the way to LoaderOptions::device: then the consumer's time above is the Stager's thread's, not the trainer's.
+  /// Of the way to LoaderOptions::device: then the consumer's time above is the Stager's thread's, not the trainer's. With
+  /// pin_memory the page locks alone: the copies are the user's.
   std::optional<StagerStats> staging;
 
   /// What bounds the pipeline, and the knob to turn.
