@@ -8,6 +8,8 @@ import ctypes
 import torch
 from infeed.torch import _device, _pin, _stateful_single
 
+COPY_MS = 2.0  # of device time for each batch
+
 
 class Stream:
     """Records events that pass when the test says so."""
@@ -54,20 +56,22 @@ def accelerate(monkeypatch, stream, runtime):
 
 
 class Copies:
-    """In the place of CopyStream: copies to "the device" are made as late as may be, when their event must have passed."""
+    """In the place of Streams: copies to "the device" are made as late as may be, when their event must have passed."""
 
-    def __init__(self, device="cuda:0"):
+    def __init__(self, device="cuda:0", compute=None):
         self.device = torch.device("cpu")  # where the tensors of this test lie in truth
-        self.name = str(device)
+        self.compute = compute
         self.queued = []  # (to, from) without an event
         self.events = []
-        self.waits = []  # events that the current stream waits for
+        self.waits = []  # events that the compute stream waits for
         self.given = []  # tensors that record_stream was called for
         self.room = None  # copies until memory is out
 
     @contextlib.contextmanager
     def copying(self):
         yield
+
+    computing = copying
 
     def copy(self, tensor):
         if self.room is not None:
@@ -78,19 +82,24 @@ class Copies:
         self.queued.append((made, tensor.data_ptr()))  # as a driver: the memory is not kept
         return made
 
-    def record(self, current=False):
+    def begin_copies(self):
+        return CopyEvent([])
+
+    def end_copies(self):
         event = CopyEvent(self.queued)
         self.queued = []
         self.events.append(event)
         return event
 
-    def let_current_wait(self, event):
+    end_computing = end_copies
+
+    def let_compute_wait(self, event):
         self.waits.append(event)
 
     def is_there(self, tensor):
         return any(tensor is made for event in self.events for made, _ in event.copies)
 
-    def give_to_current(self, tensor):
+    def give_to_compute(self, tensor):
         self.given.append(tensor)
 
     def finish(self):
@@ -112,6 +121,10 @@ class CopyEvent:
                 ctypes.memmove(made.data_ptr(), source, made.nbytes)
         self.passed = True
 
+    def elapsed_time(self, end):
+        assert end.passed
+        return COPY_MS
+
 
 def accelerate_copies(monkeypatch):
     """accelerate(), and Copies for the next loader: the list of those that were made."""
@@ -122,9 +135,9 @@ def accelerate_copies(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     made = []
 
-    def make(device):
-        made.append(Copies(device))
+    def make(device, compute):
+        made.append(Copies(device, compute))
         return made[-1]
 
-    monkeypatch.setattr(_device, "CopyStream", make)
+    monkeypatch.setattr(_device, "Streams", make)
     return made

@@ -4,10 +4,11 @@ import collections
 
 import pytest
 import torch
-from cuda_stand_ins import Copies, accelerate_copies
+from cuda_stand_ins import COPY_MS, Copies, accelerate_copies
 from infeed.errors import ConfigError, DeviceError
-from infeed.torch import DataLoader, StatefulDataLoader
-from infeed.torch._device import Staging, map_batch
+from infeed.torch import DataLoader, StatefulDataLoader, _device
+from infeed.torch._containers import map_batch
+from infeed.torch._staging import Staging
 from loader_datasets import FailsAt, Squares
 from torch.nn.utils.rnn import PackedSequence, pack_sequence
 
@@ -47,17 +48,98 @@ class Forgetful(collections.deque):
 
 def test_without_the_hold_on_host_memory_batches_would_be_overwritten(copies):
     iterator = iter(DataLoader(Squares(40), 4, num_workers=1, persistent_workers=True, device="cuda:0"))
-    iterator._staging._read = Forgetful()
+    iterator._staging.transfers._under_way = Forgetful()
     batches = [next(iterator) for _ in range(10)]
     copies[0].finish()
     assert rows(batches) != [list(range(start, start + 4)) for start in range(0, 40, 4)]
 
 
-def test_the_current_stream_waits_for_each_batch_and_its_tensors_are_given_to_it(copies):
+def test_the_compute_stream_waits_for_each_batch_and_its_tensors_are_given_to_it(copies):
     loader = DataLoader(Squares(6), 2, num_workers=1, device="cuda:0")
     batches = list(loader)
     side = copies[0]
     assert len(side.waits) == 3 and all(a is b for a, b in zip(side.given, batches, strict=True))
+
+
+@pytest.mark.parametrize("num_workers", [0, 1])
+def test_a_compute_stream_of_the_users_is_the_one_that_waits(copies, monkeypatch, num_workers):
+    monkeypatch.setattr(torch.cuda, "Stream", UserStream)
+    stream = UserStream()
+    list(DataLoader(Squares(6), 2, num_workers=num_workers, device="cuda:0", compute_stream=stream))
+    assert copies[0].compute is stream
+
+
+class UserStream:
+    device = torch.device("cuda:0")
+
+
+class FakeStreams:
+    """torch's streams, as far as Streams asks: each knows what was done in it."""
+
+    def __init__(self, monkeypatch):
+        self.current = UserStream()
+        monkeypatch.setattr(torch.cuda, "Stream", lambda device: UserStream())
+        monkeypatch.setattr(torch.cuda, "current_stream", lambda device: self.current)
+        monkeypatch.setattr(torch.cuda, "stream", lambda stream: stream)
+
+
+@pytest.mark.parametrize("given", [None, UserStream()])
+def test_the_current_stream_computes_where_no_other_is_named(monkeypatch, given):
+    fake = FakeStreams(monkeypatch)
+    streams = _device.Streams(torch.device("cuda:0"), given)
+    assert streams.computing() is (fake.current if given is None else given)
+    assert streams.copying() not in (fake.current, given)
+
+
+def test_what_moves_itself_moves_in_the_compute_stream():
+    side = Copies()
+    within = []
+
+    class Moving:
+        def to(self, device, non_blocking=False):
+            within.append(side.inside)
+            return self
+
+    side.inside = None
+    side.computing = lambda: Inside(side)
+    staging = Staging(side, ahead=0)
+    staging.put(Moving())
+    staging.take()
+    assert within == ["compute"]
+
+
+class Inside:
+    def __init__(self, side):
+        self._side = side
+
+    def __enter__(self):
+        self._side.inside = "compute"
+
+    def __exit__(self, *exception):
+        self._side.inside = None
+
+
+@pytest.mark.parametrize("kind", [DataLoader, StatefulDataLoader])
+def test_copies_are_counted_when_they_are_done(copies, kind):
+    loader = kind(Squares(40), 4, num_workers=1, device="cuda:0")
+    batches = list(loader)
+    staging = loader.stats().times.staging
+    assert (staging.batches, staging.bytes) == (10, sum(batch.nbytes for batch in batches))
+    assert staging.copy_s == pytest.approx(10 * COPY_MS / 1000) and staging.registrations > 0
+
+
+def test_before_a_copy_is_done_it_does_not_count(copies):
+    iterator = iter(DataLoader(Squares(40), 4, num_workers=1, device="cuda:0"))
+    next(iterator)
+    staging = iterator.stats().times.staging
+    assert (staging.batches, staging.bytes, staging.copy_s) == (1, 0, 0)
+
+
+def test_page_locks_alone_are_figures_of_pin_memory(copies):
+    loader = DataLoader(Squares(40), 4, num_workers=1, pin_memory=True)
+    list(loader)
+    staging = loader.stats().times.staging
+    assert staging.registrations > 0 and staging.registered_bytes >= 4096 and staging.batches == 0
 
 
 @pytest.mark.parametrize("ahead", [0, 1, 3])
@@ -180,6 +262,25 @@ def test_a_device_that_cannot_be_is_refused_at_once(device, text):
 def test_a_number_of_batches_ahead_that_is_none_is_refused(ahead):
     with pytest.raises(ConfigError, match="prefetch_to_device should be a number of batches"):
         DataLoader(Squares(4), prefetch_to_device=ahead)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({}, "compute_stream is given, and no device"),
+        ({"device": "cuda:0"}, "compute_stream should be a torch.cuda.Stream"),
+    ],
+)
+def test_a_compute_stream_that_cannot_be_is_refused(copies, options, text):
+    with pytest.raises(ConfigError, match=text):
+        DataLoader(Squares(4), compute_stream="1", **options)
+
+
+def test_a_compute_stream_of_another_device_is_refused(copies, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "Stream", UserStream)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    with pytest.raises(ConfigError, match="compute_stream is of 'cuda:0', and device is 'cuda:1'"):
+        DataLoader(Squares(4), device="cuda:1", compute_stream=UserStream())
 
 
 def test_a_gpu_that_is_not_there_is_refused_by_the_number_of_those_that_are(copies):

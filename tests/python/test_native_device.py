@@ -8,10 +8,10 @@ import infeed
 import numpy as np
 import pytest
 import torch
-from cuda_stand_ins import accelerate_copies
+from cuda_stand_ins import COPY_MS, accelerate_copies
 from infeed import _native
 from infeed.errors import ConfigError, DeviceError
-from infeed.torch._native_staging import StagedIterator
+from infeed.torch._native_staging import StagedIterator, Target
 from native_data import checksum, golden, numbers
 
 FAKE_RUNTIME = os.environ.get("INFEED_FAKE_CUDART", "")
@@ -74,7 +74,32 @@ def test_what_is_no_device_is_refused(device):
 def staged(monkeypatch):
     sides = accelerate_copies(monkeypatch)
     loader = infeed.Loader(numbers(20), 4, num_workers=2, output="torch")
-    return loader, StagedIterator(loader._native, torch.device("cuda:0"), 2), sides[0]
+    return loader, StagedIterator(loader._native, Target("cuda:0", 2, None).staging()), sides[0]
+
+
+def test_copies_of_all_epochs_are_counted_beside_the_loaders_own_figures(monkeypatch):
+    accelerate_copies(monkeypatch)
+    loader, target = infeed.Loader(numbers(20), 4, output="torch"), Target("cuda:0", 2, None)
+    for _ in range(2):
+        list(StagedIterator(loader._native, target.staging()))
+    target.transfers.settle()
+    times = loader.stats()
+    target.transfers.show(times)
+    assert (times.staging.batches, times.staging.bytes) == (10, 2 * 20 * 8)
+    assert times.staging.copy_s == pytest.approx(10 * COPY_MS / 1000) and times.staging.elapsed_s == times.elapsed_s
+
+
+def test_copies_of_the_engine_are_counted_and_forgotten():
+    loader = infeed.Loader(numbers(20), 4, device="simulated:0")
+    list(loader)
+    assert (loader.stats().staging.batches, loader.stats().staging.bytes) == (5, 20 * 8)
+    loader.reset_stats()
+    assert loader.stats().staging.batches == 0 and infeed.Loader(numbers(20), 4).stats().staging is None
+
+
+def test_a_compute_stream_needs_a_gpu_to_be_of():
+    with pytest.raises(ConfigError, match="no batches are copied to a GPU"):
+        infeed.Loader(numbers(8), device="simulated:0", compute_stream=object())
 
 
 def test_batches_in_torchs_memory_keep_order_type_and_indices(staged):
@@ -108,6 +133,7 @@ for batch in loader:
     assert device.is_registered(x.ctypes.data, x.nbytes)
     total += x.sum()
     del batch, x
+assert loader.stats().staging.registrations > 0
 event = device.record_all()
 event.synchronize()
 assert event.query() and total == np.arange(4096.0).sum()

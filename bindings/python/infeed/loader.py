@@ -22,6 +22,7 @@ from infeed.errors import ConfigError
 from infeed.samplers import BatchSampler, Sampler, native_batch_sampler, native_sampler
 
 if TYPE_CHECKING:
+    import torch
     from typing_extensions import Self
 
 __all__ = ["Loader"]
@@ -62,11 +63,13 @@ class Loader:
         memory_limit: bytes that batches in flight and held may take together; 0: what the machine allows.
         memory_budget: with num_workers="auto", bytes that this process and the workers may have (PSS); 0: the machine's.
         extent_bytes: address space of one batch; 0: twice the batch where its size is known, else 1 GiB.
-        device: where batches arrive. "cuda:0", with output="torch": tensors there, in memory of torch's allocator, for the
-            stream that is current at next(). "simulated:0": copied by infeed's model of an accelerator. None: the host.
+        device: where batches arrive. "cuda:0", with output="torch": tensors there, in memory of torch's allocator, for
+            work in compute_stream. "simulated:0": copied by infeed's model of an accelerator. None: the host.
         prefetch_to_device: batches copied ahead of next(), one batch of device memory each. 0: batches stay on the
             host, page-locked for `device`, and are written again only when all that was queued there, in any stream,
             by the next() after they were dropped, is done.
+        compute_stream: a torch.cuda.Stream: it waits for the copies to "cuda:0", and the batches are used in it. None: the
+            one that is current at next().
         pin_memory: prefetch_to_device=0, on "cuda:0" if no device is named.
         output: "numpy", "torch" (tensors) or "dlpack" (objects with __dlpack__ and the buffer protocol).
         as_tuple: batches are tuples in the order of dataset.fields, not dicts.
@@ -102,6 +105,7 @@ class Loader:
         extent_bytes: int = 0,
         device: str | None = None,
         prefetch_to_device: int = 2,
+        compute_stream: torch.cuda.Stream | None = None,
         pin_memory: bool = False,
         output: str = "numpy",
         as_tuple: bool = False,
@@ -116,7 +120,11 @@ class Loader:
         self.output = output
         self._stages = device is not None and prefetch_to_device > 0 and not pin_memory and _is_cuda(device)
         if self._stages:
-            self._device = _checked_cuda(device, prefetch_to_device, output)
+            self._target = _target(device, prefetch_to_device, compute_stream, output)
+        elif compute_stream is not None:
+            raise ConfigError(
+                "compute_stream is given, and no batches are copied to a GPU: give device='cuda:0' as well."
+            )
         options = _options(
             batch_size=batch_size,
             shuffle=shuffle,
@@ -153,7 +161,6 @@ class Loader:
             options.set_collate(*collate_spec(collate))
         batch_type = BatchTuple if as_tuple else Batch
         self._native = _native.Loader(dataset._native, options, output, batch_type)
-        self._ahead = prefetch_to_device
         self._staged: Any = None  # the newest iterator of a loader that stages
         self._text = f"{dataset!r}, batch_size={batch_size}, worker_kind={worker_kind!r}"
         _live.add(self)
@@ -165,7 +172,7 @@ class Loader:
         from infeed.torch._native_staging import StagedIterator
 
         self._drop_staged()
-        self._staged = StagedIterator(self._native, self._device, self._ahead)
+        self._staged = StagedIterator(self._native, self._target.staging())
         return self._staged
 
     def __len__(self) -> int:
@@ -235,11 +242,17 @@ class Loader:
             self._staged.drop()
 
     def stats(self) -> Any:
-        """Where time and memory go: attributes by the names of LoaderStats; str() gives a table."""
-        return self._native.stats()
+        """Where time and memory go: attributes by the names of LoaderStats; str() gives a table. `staging`: of the way to a
+        device, and of page locks; else None."""
+        stats = self._native.stats()
+        if self._stages:
+            self._target.transfers.show(stats)
+        return stats
 
     def reset_stats(self) -> None:
         self._native.reset_stats()
+        if self._stages:
+            self._target.transfers.reset()
 
     def __repr__(self) -> str:
         return f"Loader({self._text}, output={self.output!r})"
@@ -249,15 +262,15 @@ def _is_cuda(device: Any) -> bool:
     return str(device).partition(":")[0] == "cuda"
 
 
-def _checked_cuda(device: Any, prefetch_to_device: int, output: str) -> Any:
+def _target(device: Any, prefetch_to_device: int, compute_stream: Any, output: str) -> Any:
     if output != "torch":
         raise ConfigError(
             f"device is '{device}' and output '{output}'; batches arrive on a GPU as torch's tensors: use output=\"torch\", or "
             "prefetch_to_device=0 for page-locked batches on the host."
         )
-    from infeed.torch._device import checked_device
+    from infeed.torch._native_staging import Target
 
-    return checked_device(device, prefetch_to_device)
+    return Target(device, prefetch_to_device, compute_stream)
 
 
 def _milliseconds(option: str, seconds: float) -> int:

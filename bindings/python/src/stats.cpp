@@ -1,6 +1,7 @@
 #include "infeed/loader/stats.h"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -37,6 +38,23 @@ void bind_verdict(nb::module_& module) {
       .def_ro("advice", &Verdict::advice)
       .def_prop_ro("knobs", &knobs, nb::sig("def knobs(self) -> dict[str, str]"))
       .def("__str__", &Verdict::str);
+}
+
+void bind_staging(nb::module_& module) {
+  nb::class_<StagerStats>(module, "StagerStats", "Of batches on their way to a device. str() is for people.")
+      .def(nb::init<>())
+      .def_rw("batches", &StagerStats::batches)
+      .def_rw("bytes", &StagerStats::bytes)
+      .def_rw("elapsed_s", &StagerStats::elapsed_s)
+      .def_rw("copy_s", &StagerStats::copy_s)
+      .def_rw("copy_bytes_per_s", &StagerStats::copy_bytes_per_s)
+      .def_rw("copy_share", &StagerStats::copy_share)
+      .def_rw("starved_share", &StagerStats::starved_share)
+      .def_rw("batches_held", &StagerStats::batches_held)
+      .def_rw("registrations", &StagerStats::registrations)
+      .def_rw("registered_bytes", &StagerStats::registered_bytes)
+      .def_rw("device_bytes", &StagerStats::device_bytes)
+      .def("__str__", &StagerStats::str);
 }
 
 using S = LoaderStats;
@@ -83,7 +101,8 @@ void add_workers_and_memory(nb::class_<S>& cls) {
       .def_ro("skipped", &S::skipped)
       .def_ro("replaced", &S::replaced)
       .def_ro("faulty", &S::faulty)
-      .def_ro("workers", &S::workers);
+      .def_ro("workers", &S::workers)
+      .def_rw("staging", &S::staging, nb::arg("staging").none());
 }
 
 void add_forms(nb::class_<S>& cls) {
@@ -107,6 +126,7 @@ void bind_stats(nb::module_& module) {
       .def_ro("index", &FaultySample::index)
       .def_ro("replaced_by", &FaultySample::replaced_by)
       .def_ro("reason", &FaultySample::reason);
+  bind_staging(module);
   nb::class_<S> stats(module, "LoaderStats", "Where the time and the memory of a Loader go. str() gives a table.");
   add_times(stats);
   add_workers_and_memory(stats);

@@ -1,19 +1,8 @@
-"""Batches on their way to a device: for loaders with `device`.
-
-    next()   host batch n+2, page-locked ─▶ copy stream: copies, event          memory of torch's own allocator
-    next()   batch n ─▶ current stream: waits for its event; record_stream ─▶ user
-    later    event of n has passed ─▶ its host memory goes home
-
-The host waits for no copy. A batch's device memory may be dropped at any time, as every tensor's: record_stream tells
-the allocator of the stream that was current at its next(); tell it of further ones that use it.
-"""
+"""The CUDA device of a loader, and its streams: one for copies, and the compute stream, where the batches are used."""
 
 from __future__ import annotations
 
 import contextlib
-import copy
-from collections import deque
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -55,6 +44,19 @@ def _check_cuda(device: torch.device) -> None:
         raise DeviceError(f"device is '{device}', but there are {count}: 'cuda:0' to 'cuda:{count - 1}'.")
 
 
+def checked_compute_stream(stream: Any, device: torch.device | None) -> torch.cuda.Stream | None:
+    """`stream`, if batches that arrive on `device` can be used in it; None is None."""
+    if stream is None:
+        return None
+    if device is None:
+        raise ConfigError("compute_stream is given, and no device that batches are copied to: give device='cuda:0'.")
+    if not isinstance(stream, torch.cuda.Stream):
+        raise ConfigError(f"compute_stream should be a torch.cuda.Stream (or ExternalStream); it is {stream!r}")
+    if device.index is not None and stream.device != device:
+        raise ConfigError(f"compute_stream is of '{stream.device}', and device is '{device}'; make it for that device.")
+    return stream
+
+
 class Event(Protocol):
     def query(self) -> bool:
         """Whether everything enqueued before the event was recorded is done."""
@@ -62,25 +64,48 @@ class Event(Protocol):
     def synchronize(self) -> None: ...
 
 
-class CopyStream:
-    """torch's side: a stream for copies to `device`, and whatever stream is current in a thread there."""
+class TimedEvent(Event, Protocol):
+    def elapsed_time(self, end: Any) -> float:
+        """Milliseconds to `end`; both have passed."""
 
-    def __init__(self, device: torch.device) -> None:
+
+class Streams:
+    """torch's side: a stream for copies to `device`, and the compute stream: `compute`, else what is current in a thread."""
+
+    def __init__(self, device: torch.device, compute: torch.cuda.Stream | None = None) -> None:
         self.device = torch.device("cuda", torch.cuda.current_device() if device.index is None else device.index)
-        self._stream = torch.cuda.Stream(self.device)
+        self._copies = torch.cuda.Stream(self.device)
+        self._given = compute
+
+    @property
+    def _compute(self) -> torch.cuda.Stream:
+        return torch.cuda.current_stream(self.device) if self._given is None else self._given
 
     def copying(self) -> contextlib.AbstractContextManager[Any]:
         """What is copied inside goes through the copy stream, and into memory that the allocator knows as its."""
-        return torch.cuda.stream(self._stream)
+        return torch.cuda.stream(self._copies)
 
-    def record(self, current: bool = False) -> Event:
-        """An event in the copy stream, or in the `current` one."""
-        event = torch.cuda.Event()
-        event.record(torch.cuda.current_stream(self.device) if current else self._stream)
+    def computing(self) -> contextlib.AbstractContextManager[Any]:
+        """What is copied inside goes through the compute stream."""
+        return torch.cuda.stream(self._compute)
+
+    def begin_copies(self) -> TimedEvent:
+        """A mark in the copy stream where the copies of a batch begin."""
+        return self.end_copies()
+
+    def end_copies(self) -> TimedEvent:
+        event = torch.cuda.Event(enable_timing=True)
+        event.record(self._copies)
         return event
 
-    def let_current_wait(self, event: Event) -> None:
-        torch.cuda.current_stream(self.device).wait_event(event)
+    def end_computing(self) -> Event:
+        """A mark behind what the compute stream has so far."""
+        event = torch.cuda.Event()
+        event.record(self._compute)
+        return event
+
+    def let_compute_wait(self, event: Event) -> None:
+        self._compute.wait_event(event)
 
     def copy(self, tensor: torch.Tensor) -> torch.Tensor:
         return tensor.to(self.device, non_blocking=True)
@@ -88,191 +113,5 @@ class CopyStream:
     def is_there(self, tensor: torch.Tensor) -> bool:
         return tensor.device == self.device
 
-    def give_to_current(self, tensor: torch.Tensor) -> None:
-        tensor.record_stream(torch.cuda.current_stream(self.device))
-
-
-class Staging:
-    """A line of batches that are copied ahead of next(). False while it is empty.
-
-    Where the device has no room for a batch ahead, its copy waits for its turn; MemoryError of torch then leaves it in
-    the line: drop tensors and call next() again.
-    """
-
-    def __init__(self, side: CopyStream, ahead: int) -> None:
-        self._side = side
-        self.ahead = ahead
-        self._line: deque[_Place] = deque()
-        self._read: deque[tuple[Event, Any]] = deque()  # host batches of those that left, until their copies are done
-
-    @classmethod
-    def of(cls, loader: Any) -> Staging | None:
-        return None if loader.device is None else cls.on(loader.device, loader.prefetch_to_device)
-
-    @classmethod
-    def on(cls, device: torch.device, ahead: int) -> Staging:
-        return cls(CopyStream(device), ahead)
-
-    def __len__(self) -> int:
-        return len(self._line)
-
-    def put(self, host: Any, position: Any = None) -> None:
-        """Queues the copies of a batch. `position`: what take() returns beside it."""
-        place = _Place(host, position)
-        self._line.append(place)
-        with contextlib.suppress(Exception):  # it is tried again in its turn, and raised then
-            place.stage(self._side)
-
-    def put_error(self, error: Exception, position: Any = None) -> None:
-        """take() raises `error` in its turn."""
-        self._line.append(_Place(None, position, error))
-
-    def take(self) -> tuple[Any, Any]:
-        """The oldest batch, for work in the current stream, and its position."""
-        self.look()
-        place = self._line[0]
-        if place.error is not None:
-            del self._line[0]
-            raise place.error
-        try:
-            data, done = place.hand_over(self._side)
-        except torch.OutOfMemoryError:
-            raise
-        except Exception:  # of what moves itself: it would fail again
-            self._leave()
-            raise
-        del self._line[0]
-        self._read.append((done, place.host))
-        return data, place.position
-
-    @property
-    def next_position(self) -> Any:
-        """Position of what take() gives, or raises, next."""
-        return self._line[0].position
-
-    def look(self) -> None:
-        """Lets go of host memory whose copies are done."""
-        while self._read and self._read[0][0].query():
-            del self._read[0]
-
-    def clear(self) -> None:
-        """Drops what was staged."""
-        while self._line:
-            self._leave()
-
-    def _leave(self) -> None:
-        place = self._line.popleft()
-        if place.copied is not None:
-            self._read.append((place.copied, place.host))
-
-    def settle(self) -> None:
-        """Drops all, and waits until the device reads none of it: page locks may end then."""
-        self.clear()
-        while self._read:
-            with contextlib.suppress(RuntimeError):  # a lost device reads nothing
-                self._read[0][0].synchronize()
-            del self._read[0]
-
-
-class _Place:
-    def __init__(self, host: Any, position: Any, error: Exception | None = None) -> None:
-        self.host = host
-        self.position = position
-        self.error = error
-        self.copied: Event | None = None  # behind the copies that are queued; None: none are
-        self._staged: Any = None
-        self._is_staged = False
-
-    def stage(self, side: CopyStream) -> Event:
-        """Queues copies of the plain tensors. What else can move does so in the current stream, at hand_over()."""
-        try:
-            with side.copying():
-                self._staged = map_batch(self.host, lambda tensor: side.copy(tensor) if _is_plain(tensor) else tensor)
-            self._is_staged = True
-        finally:
-            copied = self.copied = side.record()
-        return copied
-
-    def hand_over(self, side: CopyStream) -> tuple[Any, Event]:
-        """The batch, and an event behind the last copy that reads its host memory."""
-        copied = self.copied if self.copied is not None and self._is_staged else self.stage(side)
-        side.let_current_wait(copied)
-        late: list[Any] = []
-
-        def on_tensor(tensor: torch.Tensor) -> torch.Tensor:
-            if side.is_there(tensor) and _is_plain(tensor):
-                side.give_to_current(tensor)
-                return tensor
-            late.append(tensor)
-            return side.copy(tensor)
-
-        def on_object(value: Any) -> Any:
-            late.append(value)
-            return _move_object(value, side)
-
-        data = map_batch(self._staged, on_tensor, on_object)
-        return data, side.record(current=True) if late else copied
-
-
-def _is_plain(tensor: torch.Tensor) -> bool:
-    return tensor.layout is torch.strided and not tensor.is_nested
-
-
-def _move_object(value: Any, side: CopyStream) -> Any:
-    try:
-        return value.to(side.device, non_blocking=True)
-    except TypeError:
-        return value.to(side.device)
-
-
-def _keep(value: Any) -> Any:
-    return value
-
-
-def map_batch(
-    data: Any, on_tensor: Callable[[torch.Tensor], torch.Tensor], on_object: Callable[[Any], Any] = _keep
-) -> Any:
-    """`data` with other tensors, of the types that torch's pin_memory keeps. `on_object` gets what has a to() of its own,
-    as PackedSequence has, whatever it is beside that."""
-    if isinstance(data, torch.Tensor):
-        return on_tensor(data)
-    if data is None or isinstance(data, (str, bytes, int, float, bool)):
-        return data
-    if not isinstance(data, type) and callable(getattr(data, "to", None)):
-        return on_object(data)
-    if isinstance(data, Mapping):
-        return _map_mapping(data, {key: map_batch(value, on_tensor, on_object) for key, value in data.items()})
-    if isinstance(data, tuple):
-        return _map_tuple(data, [map_batch(value, on_tensor, on_object) for value in data])
-    if isinstance(data, Sequence):
-        return _map_sequence(data, [map_batch(value, on_tensor, on_object) for value in data])
-    return data
-
-
-def _map_mapping(data: Mapping[Any, Any], values: dict[Any, Any]) -> Any:
-    if type(data) is dict:
-        return values
-    try:
-        if not isinstance(data, MutableMapping):
-            return type(data)(values)  # type: ignore[call-arg]
-        clone = copy.copy(data)
-        clone.update(values)
-        return clone
-    except TypeError:  # of a type that cannot be made so
-        return values
-
-
-def _map_tuple(data: tuple[Any, ...], items: list[Any]) -> Any:
-    made = type(data)(*items) if hasattr(data, "_fields") else type(data)(items)
-    if getattr(data, "__dict__", None):
-        vars(made).update(vars(data))
-    return made
-
-
-def _map_sequence(data: Sequence[Any], items: list[Any]) -> Any:
-    if type(data) is list:
-        return items
-    try:
-        return type(data)(items)  # type: ignore[call-arg]
-    except TypeError:  # range, and its like
-        return items
+    def give_to_compute(self, tensor: torch.Tensor) -> None:
+        tensor.record_stream(self._compute)

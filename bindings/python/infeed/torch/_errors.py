@@ -3,7 +3,10 @@ match both."""
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import signal
+from collections.abc import Iterator
 
 from infeed.errors import Error, TimeoutError, WorkerError
 
@@ -36,9 +39,20 @@ def timed_out(seconds: float, in_hand: str) -> TimeoutError:
     return TimeoutError(f"DataLoader timed out after {seconds} seconds{in_hand}")
 
 
-def out_of_descriptors() -> Error:
-    return Error(
-        "Too many open files: no descriptor is left to start workers with. Raise the limit (`ulimit -n`). Tensors of a "
-        "dataset that spawned workers share take one each unless "
-        "`torch.multiprocessing.set_sharing_strategy('file_system')` is called first."
-    )
+def of_parent(owner: int) -> RuntimeError:
+    return RuntimeError(f"this iterator belongs to process {owner}, which forked this one; make a new iterator")
+
+
+@contextlib.contextmanager
+def descriptors_explained() -> Iterator[None]:
+    """Says what to do where none is left."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.EMFILE:
+            raise
+        raise Error(
+            "Too many open files: no descriptor is left to start workers with. Raise the limit (`ulimit -n`). Tensors "
+            "of a dataset that spawned workers share take one each unless "
+            "`torch.multiprocessing.set_sharing_strategy('file_system')` is called first."
+        ) from error

@@ -2,49 +2,34 @@
 
 from __future__ import annotations
 
-import atexit
-import errno
 import functools
 import operator
 import os
 import pickle
 import threading
 import time
-import weakref
 from collections.abc import Callable
 from multiprocessing import process as mp_process
 from typing import Any
 
 import torch
 from torch.autograd import _profiler_enabled
-from torch.utils.data import IterDataPipe, MapDataPipe, default_collate, default_convert
-from torch.utils.data.dataloader import (
-    _BaseDataLoaderIter,
-    _DatasetKind,
-    _MultiProcessingDataLoaderIter,
-    _sharding_worker_init_fn,
-)
+from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind, _MultiProcessingDataLoaderIter
 
 from infeed import _codec
 from infeed._native import Exchange
 from infeed._worker import main as worker_main
-from infeed._worker.fetchers import DEFAULT_COLLATE, DEFAULT_CONVERT
-from infeed._worker.start import PickledUserCode, Start, UserCode
-from infeed._worker.team import Team, pickle_errors_explained
+from infeed._worker.start import Start
+from infeed._worker.team import Team
 from infeed.torch import _errors
-from infeed.torch._device import Staging
+from infeed.torch._ahead import NO_BATCH, next_on_device
+from infeed.torch._live import exiting, live_iterators
 from infeed.torch._pin import Pinner
+from infeed.torch._staging import Staging
 from infeed.torch._stats import Stats
+from infeed.torch._user_code import packaged
 
 _BATCH, _ERROR, _END = worker_main.BATCH, worker_main.ERROR, worker_main.END
-_NO_BATCH = object()
-
-
-def ours_for(collate_fn: Any, collate: Any, convert: Any) -> Any:
-    """`collate` and `convert` in place of torch's functions, any other as it is; it need not be hashable."""
-    if collate_fn is default_collate:
-        return collate
-    return convert if collate_fn is default_convert else collate_fn
 
 
 class _Iterator(_MultiProcessingDataLoaderIter):
@@ -93,31 +78,20 @@ class _Iterator(_MultiProcessingDataLoaderIter):
         context = loader.multiprocessing_context or torch.multiprocessing
         num_slots = operator.index((self._prefetch_factor + 2) * self._num_workers)  # 2: an old task, a resume
         self._owner = os.getpid()
-        limit = loader.memory_limit or 0
-        self._exchange = Exchange(self._num_workers, num_slots, limit, keep_memory=self._pin_memory)
-        self._user_code = self._package_user_code(loader, context.get_start_method() == "fork")
+        self._exchange = Exchange(self._num_workers, num_slots, loader.memory_limit or 0, keep_memory=self._pin_memory)
+        ranks = self._world_size, self._rank
+        self._user_code = packaged(loader, self._dataset, ranks, forked=context.get_start_method() == "fork")
         self._team = Team(context)
         self._workers = self._team.processes
         self._shutdown = False
-        _live.add(self)
+        live_iterators.add(self)
         try:
-            for worker in range(self._num_workers):
-                self._team.start(self._make_start(worker))
-        except BaseException as error:
+            with _errors.descriptors_explained():
+                for worker in range(self._num_workers):
+                    self._team.start(self._make_start(worker))
+        except BaseException:
             self._shutdown_workers()
-            if isinstance(error, OSError) and error.errno == errno.EMFILE:
-                raise _errors.out_of_descriptors() from error
             raise
-
-    def _package_user_code(self, loader: Any, forked: bool) -> UserCode | PickledUserCode:
-        collate_fn = ours_for(loader.collate_fn, DEFAULT_COLLATE, DEFAULT_CONVERT)
-        init_fn = loader.worker_init_fn
-        if isinstance(self._dataset, (IterDataPipe, MapDataPipe)):
-            init_fn = functools.partial(_sharding_worker_init_fn, init_fn, self._world_size, self._rank)
-        if forked:
-            return UserCode(self._dataset, collate_fn, init_fn)
-        with pickle_errors_explained():
-            return PickledUserCode(self._dataset, collate_fn, init_fn)
 
     def _make_start(self, worker: int) -> Start:
         """What `worker` is started with; again when it is restarted."""
@@ -158,9 +132,6 @@ class _Iterator(_MultiProcessingDataLoaderIter):
 
     def _begin_epoch(self, first_iter: bool) -> None:
         """Called before the sampler is pulled. Tells persistent workers of a next epoch where that concerns them."""
-        if self._iterable and not first_iter:
-            for worker in range(self._num_workers):
-                self._post(worker, pickle.dumps((worker_main.RESUME, self._shared_seed, False)))
 
     def _post(self, worker: int, task: list[int] | bytes) -> int:
         number = self._next_number
@@ -231,7 +202,7 @@ class _Iterator(_MultiProcessingDataLoaderIter):
         exchange.turn_began()
         samples = -1
         try:
-            data = self._deliver() if self._staging is None else self._deliver_staged(self._staging)
+            data = self._deliver() if self._staging is None else next_on_device(self, self._staging)
             samples = self._batch_samples
             return data
         finally:
@@ -244,7 +215,7 @@ class _Iterator(_MultiProcessingDataLoaderIter):
             self._pinner.next_batch()
         while self._tasks:
             data = self._attend(self._wait())
-            if data is not _NO_BATCH:
+            if data is not NO_BATCH:
                 return data
         self._finish()
         if not self._persistent_workers:
@@ -252,7 +223,7 @@ class _Iterator(_MultiProcessingDataLoaderIter):
         raise StopIteration
 
     def _attend(self, number: int) -> Any:
-        """Takes the reply to a task that is done: its batch, _NO_BATCH where it has none, or raises its error."""
+        """Takes the reply to a task that is done: its batch, NO_BATCH where it has none, or raises its error."""
         worker = self._tasks[number]
         tag, data, extra = self._take(number)
         self._received(number, worker, tag, extra)
@@ -268,49 +239,23 @@ class _Iterator(_MultiProcessingDataLoaderIter):
         if tag == _END:
             self._worker_ended(worker)
             self._post_next()
-        return _NO_BATCH
+        return NO_BATCH
 
-    def _deliver_staged(self, staging: Staging) -> Any:
-        """The next batch, on the device. Further ones follow it there as far as they are ready: none is waited for."""
-        staging.look()
-        if not staging:
-            try:
-                data = self._deliver()
-            except BaseException:
-                self._handed_over(self._position())
-                raise
-            staging.put(data, self._position())
-        while len(staging) <= staging.ahead and self._stage_ready(staging):
-            pass
-        position = staging.next_position
-        try:
-            data, _ = staging.take()
-        except torch.OutOfMemoryError:
-            raise  # the batch is still to come
-        except BaseException:
-            self._handed_over(position)
-            raise
-        self._handed_over(position)
-        return data
-
-    def _stage_ready(self, staging: Staging) -> bool:
-        """Stages a batch, or the error in its place, if one has come; False if none."""
+    def _take_ready(self) -> Any:
+        """The next batch if it has come, else NO_BATCH; raises what came in its place."""
         while self._tasks and self._broken is None:
-            due = (next(iter(self._tasks)),) if self._in_order else tuple(self._tasks)
-            number = next((number for number in due if self._exchange.ready(number)), None)
+            number = next((number for number in self._due() if self._exchange.ready(number)), None)
             if number is None:
-                return False
+                break
             try:
                 data = self._attend(number)
-            except Exception as error:
+            except Exception:
                 if number in self._tasks:  # there was no room for it: later, perhaps
-                    return False
-                staging.put_error(error, self._position())
-                return True
-            if data is not _NO_BATCH:
-                staging.put(data, self._position())
-                return True
-        return False
+                    break
+                raise
+            if data is not NO_BATCH:
+                return data
+        return NO_BATCH
 
     def _position(self) -> Any:
         """What the loader's state is made of, as of the last batch that was received."""
@@ -318,12 +263,16 @@ class _Iterator(_MultiProcessingDataLoaderIter):
     def _handed_over(self, position: Any) -> None:
         """`position` is that of the batch, or error, that next() gives; others are staged behind it."""
 
+    def _due(self) -> tuple[int, ...]:
+        """Numbers of the tasks that may be next: the oldest, or all where order does not matter."""
+        return (next(iter(self._tasks)),) if self._in_order else tuple(self._tasks)
+
     def _wait(self) -> int:
-        """The number of a task that is done: the oldest, or any where order does not matter."""
+        """The number of a task that is due and done."""
         while True:
             if self._left:
                 self._check_left()
-            due = (next(iter(self._tasks)),) if self._in_order else tuple(self._tasks)
+            due = self._due()
             place = self._exchange.wait(due, self._team.watch, self._wait_seconds)
             if place >= 0:
                 return due[place]
@@ -364,8 +313,8 @@ class _Iterator(_MultiProcessingDataLoaderIter):
 
     def _attend_deaths(self) -> None:
         """Restarts what may be restarted; any other death breaks the iterator."""
-        while _exiting and threading.current_thread() is not threading.main_thread():
-            time.sleep(1)  # a daemon thread, whose workers _end_all ended: it has nothing to tell any more
+        while exiting.is_set() and threading.current_thread() is not threading.main_thread():
+            time.sleep(1)  # a daemon thread, whose workers were ended: it has nothing to tell any more
         fatal = []
         for worker in self._team.dead():
             code = self._team.exit_code(worker)
@@ -399,7 +348,7 @@ class _Iterator(_MultiProcessingDataLoaderIter):
         raise self._broken()
 
     def _in_hand(self, worker: int) -> str:
-        number, index = self._exchange.sample_in_hand(worker)
+        _, index = self._exchange.sample_in_hand(worker)
         if index < 0:
             return ""
         return f": worker {worker} (pid {self._workers[worker].pid}) is at dataset index {index}"
@@ -412,13 +361,19 @@ class _Iterator(_MultiProcessingDataLoaderIter):
         return not self._shutdown and self._broken is None
 
     def stats(self) -> Stats:
-        return Stats(self._exchange.stats(), self._exchange.loader_stats(self._prefetch_factor))
+        times = self._exchange.loader_stats(self._prefetch_factor)
+        for part in (self._pinner, self._staging):
+            if part is not None:
+                part.show(times)
+        return Stats(self._exchange.stats(), times)
 
     def _shutdown_workers(self) -> None:
-        if self._shutdown or _exiting or os.getpid() != self._owner:
+        if self._shutdown or exiting.is_set() or os.getpid() != self._owner:
             return
+        if self._staging is not None:
+            self._staging.settle()
         self._shutdown = True
-        _live.discard(self)
+        live_iterators.discard(self)
         self._last_stats.become(self.stats())
         if self._tasks and self._broken is None:
             self._broken = functools.partial(RuntimeError, "the workers of this iterator have been shut down")
@@ -429,38 +384,16 @@ class _Iterator(_MultiProcessingDataLoaderIter):
         finally:
             self._exchange.close()
             self._user_code.close()
-            if self._staging is not None:
-                self._staging.settle()
             if self._pinner is not None:
                 self._pinner.close()
+
+    def _kill(self) -> None:
+        """Ends the workers at once."""
+        self._exchange.stop()
+        self._team.kill()
 
     def _abandon(self) -> None:
         """In a forked child: workers and exchange are the parent's; this copy touches neither again."""
         mp_process._children.difference_update(self._workers)  # multiprocessing ends them at exit otherwise
         self._shutdown = True
-        self._broken = functools.partial(
-            RuntimeError, f"this iterator belongs to process {self._owner}, which forked this one; make a new iterator"
-        )
-
-
-_live: weakref.WeakSet[_Iterator] = weakref.WeakSet()  # iterators of this process that have workers
-_exiting = False
-
-
-def _abandon_all() -> None:
-    for iterator in list(_live):
-        iterator._abandon()
-    _live.clear()
-
-
-def _end_all() -> None:
-    """At the interpreter's exit. Destructors do nothing from here on."""
-    global _exiting
-    _exiting = True
-    for iterator in list(_live):
-        iterator._exchange.stop()
-        iterator._team.kill()
-
-
-os.register_at_fork(after_in_child=_abandon_all)
-atexit.register(_end_all)
+        self._broken = functools.partial(_errors.of_parent, self._owner)

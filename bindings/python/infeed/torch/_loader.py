@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 import torch.utils.data
 from torch.utils.data import Dataset, Sampler
 
-from infeed.torch._device import checked_device
+from infeed.torch._device import checked_compute_stream, checked_device
 from infeed.torch._stateful_multi import MultiProgress, _StatefulIterator
 from infeed.torch._stateful_order import ReplayedOrder, SamplerOrder
 from infeed.torch._stateful_single import SingleProgress, _StatefulSingleIterator
@@ -28,11 +28,13 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         max_restarts: Dead workers of a map-style loader that are replaced before their death is an error. Default 0.
             The batches a dead worker had not finished are made again: user code runs twice for them.
         order: "strict" is `in_order=True`, the default; "ready" is `in_order=False`: batches as they come.
-        device: "cuda:0": batches arrive there, in memory of torch's allocator, for work in the stream that is current
-            at next(). Tensors, and what has a to() of its own, are copied, in containers as pin_memory knows them.
-            Default None: batches stay on the host, page-locked with `pin_memory`.
+        device: "cuda:0": batches arrive there, in memory of torch's allocator, for work in `compute_stream`. Tensors, and
+            what has a to() of its own, are copied, in containers as pin_memory knows them. Default None: batches stay
+            on the host, page-locked with `pin_memory`.
         prefetch_to_device: Batches copied ahead of next(), as far as workers have them ready. Default 2; each costs
             one batch of device memory. With num_workers=0 none is ahead.
+        compute_stream: The stream that waits for the copies, and in which the batches are used. Default None: the one
+            that is current at next().
 
     `state_dict()` gives the position in the epoch, `load_state_dict()` returns to it; see docs/python_state.md.
     """
@@ -67,6 +69,7 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         order: Literal["strict", "ready"] | None = None,
         device: torch.device | str | int | None = None,
         prefetch_to_device: int = 2,
+        compute_stream: torch.cuda.Stream | None = None,
     ) -> None:
         super().__init__(
             dataset,
@@ -90,6 +93,7 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         _check_options(memory_limit, max_restarts, order, in_order)
         self.device = checked_device(device, prefetch_to_device)
         self.prefetch_to_device = prefetch_to_device
+        self.compute_stream = checked_compute_stream(compute_stream, self.device)
         self.memory_limit = memory_limit
         self.max_restarts = max_restarts
         if order is not None:

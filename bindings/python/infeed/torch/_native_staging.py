@@ -4,23 +4,36 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from infeed._native import Loader
 from infeed.errors import MemoryError, TimeoutError
-from infeed.torch._device import Staging
+from infeed.torch import _device
+from infeed.torch._staging import Staging, Transfers
+
+
+class Target:
+    """Where a loader's batches go, as its options say, and the copies of all its epochs. Raises what is wrong with them."""
+
+    def __init__(self, device: Any, prefetch_to_device: int, compute_stream: Any) -> None:
+        self._device = _device.checked_device(device, prefetch_to_device)
+        self._compute_stream = _device.checked_compute_stream(compute_stream, self._device)
+        self._ahead = prefetch_to_device
+        self.transfers = Transfers()
+
+    def staging(self) -> Staging:
+        """For one iterator."""
+        return Staging(_device.Streams(self._device, self._compute_stream), self._ahead, self.transfers)
 
 
 class StagedIterator:
-    """An iterator of `native` whose batches are on `device`, `ahead` of them copied before next() gives them.
+    """An iterator of `native` whose batches go by `staging`, `ahead` of them copied before next() gives them.
 
     `position`: state and epoch of the native loader as of the last batch that was given; None: it knows them itself.
     """
 
-    def __init__(self, native: Loader, device: torch.device, ahead: int) -> None:
+    def __init__(self, native: Loader, staging: Staging) -> None:
         self._native = native
         self._batches = iter(native)
-        self._staging = Staging.on(device, ahead)
+        self._staging = staging
         self._ended = False
         self.position: tuple[str, int] | None = None
 
@@ -29,7 +42,7 @@ class StagedIterator:
 
     def __next__(self) -> Any:
         staging = self._staging
-        staging.look()
+        staging.transfers.look()
         while not self._ended and len(staging) <= staging.ahead:
             if not self._stage_next():
                 break

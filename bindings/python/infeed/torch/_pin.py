@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import torch
 from torch.utils.data._utils.pin_memory import pin_memory
 
-from infeed._native import Device, open_device
+from infeed._native import Device, LoaderStats, StagerStats, open_device
 from infeed._worker.errors import CaughtError
 from infeed.errors import DeviceError
 
@@ -51,6 +51,11 @@ class PageLock:
         want = -(-max(nbytes, 2 * have) // _PAGE) * _PAGE
         torch.cuda.check_error(self._runtime.cudaHostRegister(address, want, _PORTABLE))
         self._locked[address] = want
+
+    def show(self, times: LoaderStats) -> None:
+        staging = times.staging or StagerStats()
+        staging.registrations, staging.registered_bytes = len(self._locked), sum(self._locked.values())
+        times.staging = staging
 
     def unlock(self) -> None:
         while self._locked:
@@ -156,6 +161,11 @@ class Pinner:
             self._lock.lock(address, lease.nbytes)
             if self._retains:
                 self._retention.keep(lease)
+
+    def show(self, times: LoaderStats) -> None:
+        """Puts the page locks into `times`."""
+        if self._lock is not None:
+            self._lock.show(times)
 
     def close(self) -> None:
         """The iterator is gone. Memory stays locked while batches are held; later calls of next_batch unlock it."""

@@ -60,6 +60,7 @@ class StatefulDataLoader(DataLoader[_T_co]):
         order: Literal["strict", "ready"] | None = None,
         device: torch.device | str | int | None = None,
         prefetch_to_device: int = 2,
+        compute_stream: torch.cuda.Stream | None = None,
     ) -> None:
         super().__init__(
             dataset,
@@ -84,6 +85,7 @@ class StatefulDataLoader(DataLoader[_T_co]):
             order=order,
             device=device,
             prefetch_to_device=prefetch_to_device,
+            compute_stream=compute_stream,
         )
         self.snapshot_every_n_steps = snapshot_every_n_steps
         if num_workers > 0 and not self.in_order:

@@ -17,7 +17,7 @@ from torch.utils.data.dataloader import _DatasetKind
 
 from infeed import _codec
 from infeed._worker import main as worker_main
-from infeed._worker.start import PickledUserCode, Start, UserCode
+from infeed._worker.start import Start
 from infeed._worker.stateful import (
     DATASET_ITER_STATE,
     DATASET_STATE,
@@ -151,13 +151,9 @@ class _StatefulIterator(_Iterator):
         if not self._forwards:
             self._states = {worker: pickle.dumps(workers[key], 5) for worker, key in keys.items()}
 
-    def _package_user_code(self, loader: Any, forked: bool) -> UserCode | PickledUserCode:
-        code = super()._package_user_code(loader, forked)
-        if any(b"_main__" in state for state in self._states.values()):
-            code.lean = False
-        return code
-
     def _make_start(self, worker: int) -> Start:
+        if any(b"_main__" in state for state in self._states.values()):
+            self._user_code.lean = False
         start = super()._make_start(worker)
         if not self._asks_workers:
             return start

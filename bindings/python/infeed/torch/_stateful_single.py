@@ -26,9 +26,9 @@ from infeed._worker.stateful import (
     iterable_state,
     state_of,
 )
-from infeed.torch._device import Staging
-from infeed.torch._iterator import ours_for
+from infeed.torch._staging import Staging
 from infeed.torch._stateful_order import SamplerOrder, copied
+from infeed.torch._user_code import ours_for
 
 _log = logging.getLogger(__name__)
 
