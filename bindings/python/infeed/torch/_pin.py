@@ -16,7 +16,7 @@ import contextlib
 import logging
 import sys
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import torch
 from torch.utils.data._utils.pin_memory import pin_memory
@@ -132,7 +132,7 @@ class Pinner:
     copies the batches, so their memory is kept as Retention says; else whoever holds them until the copies are done.
     """
 
-    _outliving: list[Pinner] = []  # of iterators that are gone while batches of theirs are held
+    _outliving: ClassVar[list[Pinner]] = []  # of iterators that are gone while batches of theirs are held
 
     def __init__(self, device: str | None, retains: bool = True) -> None:
         self._device = device
