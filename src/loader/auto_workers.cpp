@@ -13,14 +13,16 @@ namespace {
 
 constexpr int kFewestBatches = 16;                          // of a window
 constexpr auto kShortest = std::chrono::milliseconds(500);  // a window: a process loses its processor for that long
-constexpr int kSettlingBatches = 8;                         // and one more for each worker
-constexpr double kLost = 0.05;                              // of the time: worth a try
-constexpr double kFed = 0.02;                               // of the time: nothing to win
-constexpr double kIdle = 0.5;                               // of the workers' time
-constexpr double kGain = 0.03;                              // of the pace: worth a worker
-constexpr double kHarm = 0.02;                              // of the pace
-constexpr double kReserve = 1.3;                            // more than the busy ones
-constexpr double kOtherPipeline = 0.25;                     // of the pace: what was learnt no longer holds
+constexpr int kFewBatches = 8;                              // of a long window: slow batches tell as much
+constexpr auto kLong = std::chrono::seconds(2);
+constexpr int kSettlingBatches = 4;      // and one more for each worker
+constexpr double kLost = 0.05;           // of the time: worth a try
+constexpr double kFed = 0.02;            // of the time: nothing to win
+constexpr double kIdle = 0.5;            // of the workers' time
+constexpr double kGain = 0.03;           // of the pace: worth a worker
+constexpr double kHarm = 0.02;           // of the pace
+constexpr double kReserve = 1.3;         // more than the busy ones
+constexpr double kOtherPipeline = 0.25;  // of the pace: what was learnt no longer holds
 constexpr int kLongestPatience = 128;
 constexpr int kMostToBegin = 4;
 constexpr int kClaimantsForCpu = 8;                // where reads sleep,
@@ -77,7 +79,8 @@ bool AutoWorkers::returned(bool with_batch, Clock::time_point now) noexcept {
   if (running_) inside_ += now - called_;
   running_ = true;
   ++batches_;
-  return batches_ >= kFewestBatches && inside_ + outside_ >= kShortest;
+  const Clock::duration seen = inside_ + outside_;
+  return (batches_ >= kFewestBatches && seen >= kShortest) || (batches_ >= kFewBatches && seen >= kLong);
 }
 
 void AutoWorkers::begin_window() noexcept {
@@ -90,9 +93,12 @@ AutoWorkers::Window AutoWorkers::window(const WorkerTime& now) noexcept {
   const double all = seconds(inside_ + outside_);
   const auto busy = static_cast<double>(now.busy_ns - std::min(now.busy_ns, seen_.busy_ns));
   const auto idle = static_cast<double>(now.idle_ns - std::min(now.idle_ns, seen_.idle_ns));
+  const auto awake = static_cast<double>(now.awake_ns - std::min(now.awake_ns, seen_.awake_ns));
   seen_ = now;
-  const Window seen{
-      .pace_s = all / batches_, .lost = seconds(inside_) / all, .idle = busy + idle > 0 ? idle / (busy + idle) : 0};
+  const Window seen{.pace_s = all / batches_,
+                    .lost = seconds(inside_) / all,
+                    .idle = busy + idle > 0 ? idle / (busy + idle) : 0,
+                    .awake = now.awake_ns > 0 && busy > 0 ? std::min(1.0, awake / busy) : 1};
   begin_window();
   return seen;
 }
@@ -154,8 +160,10 @@ std::optional<AutoWorkers::Change> AutoWorkers::step(const Window& window, const
 std::optional<AutoWorkers::Change> AutoWorkers::more(const Window& window, const AskMemory& memory) {
   if (up_.wait > 0 || workers_ >= limits_.most || window.idle > kIdle) return std::nullopt;
   const double needed = workers_ * (1 - window.idle) / std::max(0.01, 1 - window.lost);
-  const int count = std::clamp(static_cast<int>(std::ceil(std::min(needed, 64.0))), workers_ + 1,
-                               std::max(workers_ + 1, 2 * workers_));
+  // Up to the processors at once; beyond them, where work that computes finds none, by doubling.
+  const int processors = static_cast<int>(limits_.usable_cpus) / std::max(1, limits_.threads);
+  const int count = std::clamp(static_cast<int>(std::ceil(std::min<double>(needed, kMaxWorkers))), workers_ + 1,
+                               std::max({workers_ + 1, 2 * workers_, processors}));
   const int room = memory ? room_for(memory()) : limits_.most;
   if (room == 0) {
     up_.tried_in_vain();
@@ -176,7 +184,7 @@ std::optional<AutoWorkers::Change> AutoWorkers::fewer(const Window& window) {
                   fmt::format("the trainer waited {} of the time, the workers were idle {}", percent(window.lost),
                               percent(window.idle)));
   }
-  if (workers_ * limits_.threads < limits_.usable_cpus) return std::nullopt;
+  if (workers_ * limits_.threads * window.awake < limits_.usable_cpus) return std::nullopt;
   return change(workers_ - 1,
                 fmt::format("{} workers leave the trainer none of {:.1f} CPUs", workers_, limits_.usable_cpus));
 }

@@ -36,6 +36,7 @@ class AutoWorkers {
   /// Sums over all claimants since they started.
   struct WorkerTime {
     std::uint64_t busy_ns = 0, idle_ns = 0;
+    std::uint64_t awake_ns = 0;  ///< of busy_ns: on a processor or queued for one, not asleep in a read; 0: unknown
   };
   /// Bytes.
   struct Memory {
@@ -65,6 +66,7 @@ class AutoWorkers {
     double pace_s = 0;  ///< a batch
     double lost = 0;    ///< share of the time in next()
     double idle = 0;    ///< share of the workers' time
+    double awake = 1;   ///< share of their busy time
   };
   struct Attempt {
     int from = 0;

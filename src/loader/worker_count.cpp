@@ -84,6 +84,8 @@ void Loader::Engine::adapt(bool with_batch) {
     time.busy_ns += claimant.busy_ns;
     time.idle_ns += claimant.wait_ns;
   }
+  const CpuTimes cpu = WorkerCpu{}.read(worker_pids_);  // since they began: what counts is the difference
+  time.awake_ns = cpu.run_ns + cpu.wait_ns;
   const int before = pool_->num_workers();
   const auto next = auto_workers_->look(time, [this] { return memory_for_workers(); });
   if (!next) return;

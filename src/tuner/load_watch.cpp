@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <fstream>
-#include <string>
+#include <sstream>
 #include <utility>
 
 namespace infeed {
@@ -21,27 +21,32 @@ double cpu_seconds(pid_t pid) {
 
 }  // namespace
 
-LoadWatch::LoadWatch(std::vector<std::int64_t> pids) : pids_(std::move(pids)) {
+LoadWatch::LoadWatch(const std::vector<std::int64_t>& pids, std::string root)
+    : root_(std::move(root)), pids_(pids.begin(), pids.end()) {
+  CPU_ZERO(&usable_);
+  sched_getaffinity(0, sizeof usable_, &usable_);
   std::sort(pids_.begin(), pids_.end());
   pids_.erase(std::unique(pids_.begin(), pids_.end()), pids_.end());  // threads' workers are one process
   begin_ = look();
 }
 
-// "cpu  user nice system idle iowait irq softirq steal ...", in ticks.
+// "cpu3 user nice system idle iowait irq softirq steal ...", in ticks, a line for each processor.
 LoadWatch::Moment LoadWatch::look() const {
-  constexpr int kFields = 8, kIdle = 3, kIoWait = 4;  // stolen time counts as others'
+  constexpr std::size_t kFields = 8, kIdle = 3, kIoWait = 4;  // stolen time counts as others'
+  const double tick_s = 1.0 / static_cast<double>(sysconf(_SC_CLK_TCK));
   Moment moment;
-  std::ifstream file("/proc/stat");
-  std::string word;
-  file >> word;
-  const auto tick_s = 1.0 / static_cast<double>(sysconf(_SC_CLK_TCK));
-  for (int field = 0; field < kFields; ++field) {
+  for (const pid_t pid : pids_) moment.ours_s += cpu_seconds(pid);
+  std::ifstream file(root_ + "/proc/stat");
+  for (std::string line; std::getline(file, line) && line.rfind("cpu", 0) == 0;) {
+    std::istringstream words(line.substr(3));
+    std::size_t cpu = 0;
+    if (line[3] == ' ' || !(words >> cpu) || cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &usable_)) continue;
     double ticks = 0;
-    if (!(file >> ticks)) break;
-    moment.machine_all_s += ticks * tick_s;
-    if (field != kIdle && field != kIoWait) moment.machine_busy_s += ticks * tick_s;
+    for (std::size_t field = 0; field < kFields && words >> ticks; ++field) {
+      moment.all_s += ticks * tick_s;
+      if (field != kIdle && field != kIoWait) moment.busy_s += ticks * tick_s;
+    }
   }
-  for (const std::int64_t pid : pids_) moment.ours_s += cpu_seconds(static_cast<pid_t>(pid));
   return moment;
 }
 
@@ -49,9 +54,9 @@ double LoadWatch::our_cpu_s() const { return std::max(0.0, look().ours_s - begin
 
 double LoadWatch::others_share() const {
   const Moment now = look();
-  const double all = now.machine_all_s - begin_.machine_all_s;
+  const double all = now.all_s - begin_.all_s;
   if (all <= 0) return 0;
-  const double others = now.machine_busy_s - begin_.machine_busy_s - (now.ours_s - begin_.ours_s);
+  const double others = now.busy_s - begin_.busy_s - (now.ours_s - begin_.ours_s);
   return std::clamp(others / all, 0.0, 1.0);
 }
 

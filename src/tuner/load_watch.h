@@ -1,27 +1,33 @@
 #pragma once
-/// What other programs took of the processors while something was measured.
+/// What other programs took of the processors that this one may use, while something was measured.
+
+#include <sched.h>
+#include <sys/types.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace infeed {
 
 class LoadWatch {
  public:
-  /// Begins. `pids`: the processes that are ours.
-  explicit LoadWatch(std::vector<std::int64_t> pids);
-  /// Share of the machine's processors, since the beginning; 0 where the kernel does not tell.
+  /// Begins. `pids`: the processes that are ours. `root` is put in front of /proc/stat, for tests.
+  explicit LoadWatch(const std::vector<std::int64_t>& pids, std::string root = {});
+  /// Share of those processors, since the beginning; 0 where the kernel does not tell.
   [[nodiscard]] double others_share() const;
   /// Seconds of CPU that `pids` took since the beginning.
   [[nodiscard]] double our_cpu_s() const;
 
  private:
   struct Moment {
-    double machine_busy_s = 0, machine_all_s = 0, ours_s = 0;
+    double busy_s = 0, all_s = 0, ours_s = 0;
   };
   [[nodiscard]] Moment look() const;
 
-  std::vector<std::int64_t> pids_;
+  std::string root_;
+  std::vector<pid_t> pids_;
+  cpu_set_t usable_{};
   Moment begin_;
 };
 

@@ -18,26 +18,31 @@ constexpr double kTolerance = 0.02;
 constexpr double kMostNoise = 0.1;  // rows that differ by more are not the same, however noisy they were
 constexpr double kNearlyAll = 0.9;
 
-std::vector<WorkerSetting> settings_of(const SweepOptions& options) {
-  std::vector<WorkerSetting> settings;
-  const auto add = [&](const WorkerSetting& setting) {
-    if (std::find(settings.begin(), settings.end(), setting) == settings.end()) settings.push_back(setting);
-  };
-  const std::vector<bool> unpinned_too = options.job.device.empty() ? std::vector<bool>{true} : options.pinned;
-  for (const bool pinned : unpinned_too) {
-    for (const WorkerKind kind : options.kinds) {
-      for (const int threads : options.threads) {
-        for (const int prefetch : options.prefetch) {
-          for (const int workers : options.workers) {
-            if (workers == 0) {
-              add({.kind = WorkerKind::kInline, .pinned = pinned});
-            } else {
-              add({.kind = kind, .workers = workers, .threads = threads, .prefetch = prefetch, .pinned = pinned});
-            }
-          }
-        }
-      }
+/// Each setting with each value.
+template <typename Values, typename Value>
+std::vector<WorkerSetting> crossed(const std::vector<WorkerSetting>& settings, const Values& values,
+                                   Value WorkerSetting::*which) {
+  std::vector<WorkerSetting> all;
+  for (WorkerSetting setting : settings) {
+    for (const Value value : values) {
+      setting.*which = value;
+      all.push_back(setting);
     }
+  }
+  return all;
+}
+
+std::vector<WorkerSetting> settings_of(const SweepOptions& options) {
+  std::vector<WorkerSetting> all = {{}};
+  all = crossed(all, options.job.device.empty() ? std::vector<bool>{true} : options.pinned, &WorkerSetting::pinned);
+  all = crossed(all, options.kinds, &WorkerSetting::kind);
+  all = crossed(all, options.threads, &WorkerSetting::threads);
+  all = crossed(all, options.prefetch, &WorkerSetting::prefetch);
+  all = crossed(all, options.workers, &WorkerSetting::workers);
+  std::vector<WorkerSetting> settings;
+  for (WorkerSetting setting : all) {
+    if (setting.workers == 0) setting = {.kind = WorkerKind::kInline, .pinned = setting.pinned};
+    if (std::find(settings.begin(), settings.end(), setting) == settings.end()) settings.push_back(setting);
   }
   return settings;
 }

@@ -54,6 +54,7 @@ struct Pipeline {
     pass(step);
     const auto busy = static_cast<std::uint64_t>(sample_s * 1e9);
     time.busy_ns += busy;
+    time.awake_ns += reads_sleep ? busy / 100 : busy;
     time.idle_ns += static_cast<std::uint64_t>(std::max(0.0, workers * cycle * 1e9 - static_cast<double>(busy)));
     if (full && tuner.look(time, [&] { return memory(); })) ++changes;
     most_workers = std::max(most_workers, tuner.workers());
@@ -137,6 +138,21 @@ TEST(AutoWorkersTest, TakesMoreReadersThatSleepThanThereAreProcessors) {
   Pipeline pipeline{.sample_s = 30e-3, .step_s = 2e-3, .cpus = 2, .reads_sleep = true};
   pipeline.train(5000);
   EXPECT_GE(pipeline.tuner.workers(), 14);
+  const int before = pipeline.changes;
+  pipeline.train(5000);
+  EXPECT_LE(pipeline.changes - before, 2);  // they leave the trainer its processors
+}
+
+TEST(AutoWorkersTest, GoesUpToTheProcessorsInOneStep) {
+  Pipeline pipeline{.sample_s = 100e-3, .step_s = 2e-3, .cpus = 32};
+  while (pipeline.changes == 0) pipeline.turn();
+  EXPECT_EQ(pipeline.tuner.workers(), 32);
+}
+
+TEST(AutoWorkersTest, LooksAfterFewBatchesWhereTheyAreSlow) {
+  Pipeline pipeline{.sample_s = 10, .cpus = 2};
+  pipeline.train(15);
+  EXPECT_EQ(pipeline.changes, 1);
 }
 
 TEST(AutoWorkersTest, TakesNoWorkerThatMemoryHasNoRoomFor) {

@@ -3,12 +3,15 @@
 #include "infeed/tuner/sweep.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <string>
 
 #include "infeed/base/error.h"
 #include "infeed/dataset/synthetic.h"
+#include "support/temp_folder.h"
+#include "tuner/load_watch.h"
 
 namespace infeed {
 namespace {
@@ -99,6 +102,32 @@ TEST_F(SweepTest, LeavesOutWhatCannotRun) {
   const SweepReport report = sweep(data, options);
   EXPECT_EQ(report.chosen.setting.threads, 1);
   EXPECT_NE(report.rows[1].refused.find("threads_per_worker"), std::string::npos);
+}
+
+/// /proc/stat where the usable processors were busy and idle for so many ticks, and all others busy throughout.
+std::string planted_stat(int busy, int idle) {
+  cpu_set_t usable{};
+  sched_getaffinity(0, sizeof usable, &usable);
+  std::string text = "cpu  1 2 3 4 5 6 7 8 0 0\n";
+  for (std::size_t cpu = 0; cpu < 1024; ++cpu) {
+    const bool ours = CPU_ISSET(cpu, &usable);
+    text += "cpu" + std::to_string(cpu) + " " + std::to_string(ours ? busy : busy + idle) + " 0 0 " +
+            std::to_string(ours ? idle : 0) + " 0 0 0 0 0 0\n";
+  }
+  return text + "intr 5\n";
+}
+
+TEST(LoadWatchTest, CountsOthersOnTheProcessorsThatOneMayUse) {
+  const testing::TempFolder folder;
+  folder.write("proc/stat", planted_stat(1000, 1000));
+  const LoadWatch watch({}, folder.str());
+  folder.write("proc/stat", planted_stat(1300, 1700));
+  EXPECT_NEAR(watch.others_share(), 0.3, 1e-9);
+}
+
+TEST(LoadWatchTest, TellsNothingWhereTheKernelDoesNot) {
+  const testing::TempFolder folder;
+  EXPECT_EQ(LoadWatch({}, folder.str()).others_share(), 0);
 }
 
 TEST_F(SweepTest, SaysWhatOtherProgramsHad) {

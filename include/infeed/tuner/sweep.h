@@ -49,7 +49,7 @@ struct RunFigures {
   double transfer_share = 0;  ///< share of the time that copies ran
   double first_batch_ms = 0;  ///< from the loader's construction
   double cpu_s = 0;           ///< a sample, of all processes: the step's too
-  double others_share = 0;    ///< of the machine's processors: what other programs took meanwhile
+  double others_share = 0;    ///< of the usable processors: what other programs took meanwhile
   double sample_s = 0;        ///< a worker's time for a sample
   double cpu_share = 1;       ///< of that: on a processor
   bool stopped = false;       ///< early: no figures

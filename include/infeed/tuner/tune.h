@@ -21,7 +21,7 @@ struct Trial {
   double spread = 0;         ///< of repetitions: (largest - smallest) / median
   double memory_bytes = 0;   ///< of all processes
   double utilisation = 0;    ///< share of the time that the trainer's step ran
-  double others_share = 0;   ///< of the machine's processors: what other programs took meanwhile
+  double others_share = 0;   ///< of the usable processors: what other programs took meanwhile
   std::string refused = {};  ///< why it could not run; it is then no candidate
   bool stopped = false;      ///< early: no figures, and the search ends
 };
