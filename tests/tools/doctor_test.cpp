@@ -1,28 +1,20 @@
 // infeed doctor as a program: what it prints, and its exit status.
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdio>
+#include <string>
 
 #include "infeed/base/state.h"
+#include "support/command.h"
 #include "support/temp_folder.h"
 
 namespace infeed {
 namespace {
 
-struct Outcome {
-  int status = -1;
-  std::string text;
-};
+using testing::Outcome;
 
 Outcome run(const std::string& arguments) {
-  Outcome outcome;
-  FILE* pipe = popen((std::string(INFEED_COMMAND) + " doctor " + arguments + " 2>&1").c_str(), "r");
-  char buffer[4096];
-  for (std::size_t got = 0; (got = fread(buffer, 1, sizeof buffer, pipe)) > 0;) outcome.text.append(buffer, got);
-  outcome.status = WEXITSTATUS(pclose(pipe));
-  return outcome;
+  return testing::run_command(std::string(INFEED_COMMAND) + " doctor " + arguments + " 2>&1");
 }
 
 class DoctorCommandTest : public ::testing::Test {

@@ -9,6 +9,8 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
 
 #include "base/hash.h"
 #include "dataset/index_cache.h"
@@ -16,6 +18,7 @@
 #include "decode/jpeg_maker.h"
 #include "infeed/base/error.h"
 #include "infeed/dataset/image_folder.h"
+#include "support/command.h"
 #include "support/temp_folder.h"
 #include "tools/rewrite.h"
 
@@ -205,11 +208,10 @@ TEST_F(PrepareTest, RefusesToWriteIntoItsSource) {
 
 /// The command's exit status; its standard output in `text`.
 int command(const std::string& arguments, std::string& text) {
-  FILE* pipe = popen((std::string(INFEED_COMMAND) + " prepare " + arguments + " 2>/dev/null").c_str(), "r");
-  std::array<char, 4096> buffer;
-  text.clear();
-  while (const std::size_t got = fread(buffer.data(), 1, buffer.size(), pipe)) text.append(buffer.data(), got);
-  return WEXITSTATUS(pclose(pipe));
+  testing::Outcome outcome =
+      testing::run_command(std::string(INFEED_COMMAND) + " prepare " + arguments + " 2>/dev/null");
+  text = std::move(outcome.text);
+  return outcome.status;
 }
 
 TEST_F(PrepareTest, IsACommandWithJsonAndExitStatus) {

@@ -11,25 +11,20 @@
 #include <string>
 
 #include "infeed/base/state.h"
+#include "support/command.h"
 #include "support/temp_folder.h"
 
 namespace infeed {
 namespace {
 
-struct Outcome {
-  int status = -1;
-  std::string text;
-};
+using testing::Outcome;
 
-Outcome run(const std::string& arguments, const char* redirection = " 2>/dev/null") {
-  Outcome outcome;
-  FILE* pipe = popen((std::string(INFEED_COMMAND) + " " + arguments + redirection).c_str(), "r");
-  char buffer[4096];
-  for (std::size_t got = 0; (got = fread(buffer, 1, sizeof buffer, pipe)) > 0;) outcome.text.append(buffer, got);
-  outcome.status = WEXITSTATUS(pclose(pipe));
-  return outcome;
+Outcome run(const std::string& arguments) {
+  return testing::run_command(std::string(INFEED_COMMAND) + " " + arguments + " 2>/dev/null");
 }
-Outcome errors_of(const std::string& arguments) { return run(arguments, " 2>&1 >/dev/null"); }
+Outcome errors_of(const std::string& arguments) {
+  return testing::run_command(std::string(INFEED_COMMAND) + " " + arguments + " 2>&1 >/dev/null");
+}
 
 /// Ctrl-C as soon as it says `gate` on standard error; what it printed then.
 Outcome interrupted_at(const std::string& gate, const std::string& arguments) {
