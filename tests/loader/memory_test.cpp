@@ -68,13 +68,10 @@ class Ticketed final : public Dataset {
 
 TEST(MemoryTest, ADeepQueueKeepsItsMemoryOverTheEndsOfEpochs) {
   Loader loader(dataset(), {.batch_size = 1, .num_workers = 1, .prefetch = 24});
-  std::uint64_t most = 0;
   for (int epoch = 0; epoch < 3; ++epoch) {
     while (loader.next()) {
-      const std::uint64_t now = loader.stats().arena_bytes;
-      EXPECT_GE(now, most);
-      most = now;
     }
+    EXPECT_GE(loader.stats().arena_bytes, 24U * kMiB);
   }
 }
 
