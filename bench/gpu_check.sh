@@ -8,9 +8,9 @@
 #
 # It builds libinfeed.so, the CUDA plugin and the Python package, runs the list that every device keeps on "cuda:0" and the kernels'
 # tests, measures copies page-locked and not, overlap and loaders (bench/gpu/gpu_check.cpp), and trains with torch
-# (bench/gpu/train_check.py). Every step has a limit in seconds, and so have all together (but for slow
-# machines without a GPU, where it is longer). A step that fails leaves the others; the exit
-# status is 0 where none did. OUT.json is written in any case: each step's status, seconds and output, and what was left out and why.
+# (bench/gpu/train_check.py). Every step has a limit in seconds, and so have all together; the build, 7 CPU minutes, wants 4 cores. Here the
+# limits are longer. A step that fails leaves the others (but for those of the build); the exit status is 0 where none did. OUT.json is
+# written in any case: each step's status, seconds and output, and what was left out and why.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 mode=${1:?prepare, run, rehearse or dry}
