@@ -13,6 +13,6 @@ FLOATS = ["float64", "float32", "float16", "bfloat16"]
 @pytest.mark.parametrize("name", ROWS)
 @settings(max_examples=25)
 @given(data=st.data(), dtype=st.sampled_from(FLOATS))
-def test_a_layer_computes_what_pytorchs_does(name, data, dtype):
+def test_a_layer(name, data, dtype):
     function, arrays, places, sums = ROWS[name](data.draw)
     check(function, arrays, places, dtype, sums, name)
