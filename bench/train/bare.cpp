@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "infeed/train/autograd/grad_mode.h"
 #include "train/kernels/cross_entropy.h"
@@ -36,7 +37,7 @@ void Bare::run(Primitive primitive, std::vector<std::pair<int, Tensor>> argument
   std::vector<Primitive::Value> values;
   for (const auto& [id, tensor] : arguments) values.push_back({id, tensor.data_ptr()});
   const auto kept = std::make_shared<Primitive>(std::move(primitive));
-  call([kept, values, arguments] { kept->run(values); });
+  call([kept, values = std::move(values), arguments = std::move(arguments)] { kept->run(values); });
 }
 
 void Bare::product(const Tensor& out, const Tensor& a, const Tensor& b, const Tensor& bias, bool relu) {
@@ -55,7 +56,7 @@ void Bare::product(const Tensor& out, const Tensor& a, const Tensor& b, const Te
 
 Bare::Linear Bare::linear(const Tensor& x, std::int64_t out, const Tensor& x_grad, bool relu) {
   const Tensor w = buffer({out, x.size(1)}), b = buffer({out});
-  const Linear made{buffer({x.size(0), out}), buffer({x.size(0), out})};
+  Linear made{buffer({x.size(0), out}), buffer({x.size(0), out})};
   const Tensor w_grad = weight(w), b_grad = weight(b);
   product(made.y, x, w.t(), b, relu);
   backward_.push_back([=, this] {
@@ -95,7 +96,8 @@ void list_mlp(Bare& list, const Tensor& labels) {
 constexpr std::int64_t kAll = kSequences * kTokens;
 
 Tensor normalised(Bare& list, const Tensor& x, const Tensor& y_grad, const Tensor& x_grad) {
-  const Tensor y = buffer(x.shape()), w = buffer({kWidth}), b = buffer({kWidth});
+  Tensor y = buffer(x.shape());
+  const Tensor w = buffer({kWidth}), b = buffer({kWidth});
   const Tensor w_grad = list.weight(w), b_grad = list.weight(b);
   const auto made = std::make_shared<kernels::LayerNormResult>();
   list.call([=] { *made = kernels::layer_norm(x, w, b, 1e-5); });

@@ -38,7 +38,7 @@ void reorder(Bare& list, const Tensor& from, const memory::desc& from_desc, cons
 // Weights in whatever layout oneDNN likes, reordered from and to the plain one, as every way must.
 Stage convolve(Bare& list, const Stage& x, std::int64_t out, std::int64_t kernel, std::int64_t stride) {
   const std::int64_t side = x.y.size(2) / stride, p = kernel / 2;
-  const Stage y = stage({kImages, out, side, side});
+  Stage y = stage({kImages, out, side, side});
   const Tensor w = buffer({out, x.y.size(1), kernel, kernel}), w_grad = list.weight(w);
   const memory::dims steps{stride, stride}, gaps{0, 0}, before{p, p}, behind{p - stride + 1, p - stride + 1};
   const auto plain = describe(w), xd = describe(x.y), yd = describe(y.y);
@@ -174,7 +174,7 @@ Stage normalise(Bare& list, const Stage& x, bool relu) {
 
 // Windows of 3, steps of 2.
 Stage pool(Bare& list, const Stage& x) {
-  const Stage y = stage({kImages, x.y.size(1), x.y.size(2) / 2, x.y.size(3) / 2});
+  Stage y = stage({kImages, x.y.size(1), x.y.size(2) / 2, x.y.size(3) / 2});
   const auto xd = describe(x.y), yd = describe(y.y);
   const auto how = dnnl::algorithm::pooling_max;
   const memory::dims steps{2, 2}, kernel{3, 3}, gaps{0, 0}, before{1, 1}, behind{0, 0};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 
 namespace demo {
@@ -40,7 +41,7 @@ void ProgressLine::clear() {
 }
 
 std::string duration_text(double seconds) {
-  const auto whole = static_cast<int>(seconds + 0.5);
+  const auto whole = std::lround(seconds);
   return whole < 60 ? fmt::format("{} s", whole) : fmt::format("{} min {:02} s", whole / 60, whole % 60);
 }
 

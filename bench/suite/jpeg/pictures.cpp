@@ -37,7 +37,8 @@ std::vector<std::uint8_t> blurred(const std::vector<std::uint8_t>& rgb, Size siz
   std::vector<std::uint8_t> result(rgb.size());
   const auto at = [&](int x, int y, int c) {
     x = std::clamp(x, 0, size.width - 1), y = std::clamp(y, 0, size.height - 1);
-    return static_cast<int>(rgb[static_cast<std::size_t>((y * size.width + x) * 3 + c)]);
+    const int place = (y * size.width + x) * 3 + c;
+    return static_cast<int>(rgb[static_cast<std::size_t>(place)]);
   };
   const auto row = [&](int x, int y, int c) { return at(x - 1, y, c) + 2 * at(x, y, c) + at(x + 1, y, c); };
   std::size_t next = 0;

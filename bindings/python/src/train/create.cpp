@@ -254,7 +254,7 @@ void bind_create(const Binder& to) {
                made = tensor_of(args[0]).detach();
              else
                made = of_data ? Wanted{}.finish(tensor_of_data(args[0], default_dtype()))
-                              : Tensor::empty(args.size() == 0 ? Shape{0} : sizes_of(args));
+                              : Tensor::empty(args.empty() ? Shape{0} : sizes_of(args));
              new (self.p) TensorObject(std::move(made), self.h.ptr());
            })
       .def("numpy", numpy, nb::kw_only(), "force"_a = false,

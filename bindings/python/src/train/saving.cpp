@@ -92,6 +92,7 @@ void bind_checkpoints(nb::module_& m) {
 }  // namespace
 
 void bind_saving(nb::module_& module) {
+  // nanobind's way. NOLINTNEXTLINE(bugprone-unused-raii,bugprone-throw-keyword-missing)
   nb::exception<SafetensorError>(module, "SafetensorError", PyExc_ValueError);
   bind_files(module);
   bind_checkpoints(module);

@@ -21,7 +21,7 @@ constexpr const char* kNotALeaf =
     "leaf Tensor instead.";
 
 Tensor grad_of(const Tensor& x) {
-  const Tensor grad = x.grad();
+  const Tensor& grad = x.grad();
   if (!grad.defined() && !x.is_leaf() && !x.retains_grad() && PyErr_WarnEx(PyExc_UserWarning, kNotALeaf, 1) != 0)
     throw nb::python_error();
   return grad;

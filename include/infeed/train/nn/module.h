@@ -89,12 +89,12 @@ class INFEED_API Module {
   /// A tensor that moves with the module but is not trained; in state_dict() if `persistent`.
   Tensor register_buffer(std::string name, Tensor tensor, bool persistent = true);
   template <class Child>
-  std::shared_ptr<Child> register_module(std::string name, Child child) {
-    return register_module(std::move(name), std::make_shared<Child>(std::move(child)));
+  std::shared_ptr<Child> register_module(const std::string& name, Child child) {
+    return register_module(name, std::make_shared<Child>(std::move(child)));
   }
   template <class Child>
-  std::shared_ptr<Child> register_module(std::string name, std::shared_ptr<Child> child) {
-    add_child(std::move(name), child);
+  std::shared_ptr<Child> register_module(const std::string& name, std::shared_ptr<Child> child) {
+    add_child(name, child);
     return child;
   }
   void add_child(std::string name, std::shared_ptr<Module> child);

@@ -94,16 +94,21 @@ class MultiheadAttention(Module):
         dropout = self.dropout if self.training else 0.0
         weights = None
         if need_weights:
-            scores = _train.matmul(q * self.head_dim**-0.5, k.transpose(-2, -1))
-            weights = F.softmax(scores if mask is None else scores + mask, -1)
-            weights = F.dropout(weights, dropout, dropout > 0.0)
-            mixed = _train.matmul(weights, v)
+            mixed, weights = self._mixed_with_weights(q, k, v, mask, dropout)
             weights = weights.mean(1) if average_attn_weights else weights
         else:
             only_causal = is_causal and key_padding_mask is None  # the mask, if given, is that one
             mixed = F.scaled_dot_product_attention(q, k, v, None if only_causal else mask, dropout, only_causal)
         out = self.out_proj(mixed.transpose(1, 2).flatten(2))
         return out if self.batch_first else out.transpose(0, 1), weights
+
+    def _mixed_with_weights(
+        self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float
+    ) -> tuple[Tensor, Tensor]:
+        scores = _train.matmul(q * self.head_dim**-0.5, k.transpose(-2, -1))
+        weights = F.softmax(scores if mask is None else scores + mask, -1)
+        weights = F.dropout(weights, dropout, dropout > 0.0)
+        return _train.matmul(weights, v), weights
 
     def _projected(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, ...]:
         weight, bias = self.in_proj_weight, self.in_proj_bias

@@ -9,6 +9,18 @@ from infeed.train.optim._schedule import LRScheduler, Rates, one_each
 from infeed.train.optim.optimizer import Optimizer
 
 
+def _count_steps(total_steps: int | None, epochs: int | None, steps_per_epoch: int | None) -> int:
+    if total_steps is not None:
+        if total_steps <= 0 or not isinstance(total_steps, int):
+            raise ValueError(f"Expected positive integer total_steps, but got {total_steps}")
+        return total_steps
+    if epochs is None or steps_per_epoch is None:
+        raise ValueError(
+            "You must define either total_steps OR (epochs AND steps_per_epoch) for CosineAnnealingWarmRestarts."
+        )
+    return epochs * steps_per_epoch
+
+
 class OneCycleLR(LRScheduler):
     """Up to max_lr and down to almost nothing within one training; momentum the other way round"""
 
@@ -29,16 +41,7 @@ class OneCycleLR(LRScheduler):
         three_phase: bool = False,
         last_epoch: int = -1,
     ) -> None:
-        if total_steps is not None:
-            if total_steps <= 0 or not isinstance(total_steps, int):
-                raise ValueError(f"Expected positive integer total_steps, but got {total_steps}")
-            self.total_steps = total_steps
-        elif epochs is not None and steps_per_epoch is not None:
-            self.total_steps = epochs * steps_per_epoch
-        else:
-            raise ValueError(
-                "You must define either total_steps OR (epochs AND steps_per_epoch) for CosineAnnealingWarmRestarts."
-            )
+        self.total_steps = _count_steps(total_steps, epochs, steps_per_epoch)
         if not 0 <= pct_start <= 1:
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
