@@ -58,7 +58,7 @@ void Exchange::State::check_worker(int worker) const {
 
 void Exchange::State::post(std::uint64_t number, int worker) {
   Ring& ring = open().ring();
-  check_worker(worker);
+  if (worker != kAnyWorker) check_worker(worker);
   drain();
   const auto rows = static_cast<std::size_t>(ring.config().max_rows);
   if (words.size() > rows)
@@ -79,7 +79,7 @@ void Exchange::State::post(std::uint64_t number, int worker) {
   ++last_seq;
   trace->armed(last_seq, number, 0);
   flights.emplace(number, Flight{slot, worker});
-  ring.ring_claimant(worker);
+  worker == kAnyWorker ? ring.ring_workers(false) : ring.ring_claimant(worker);
 }
 
 void Exchange::State::check_memory_limit(std::size_t nbytes) const {
@@ -222,13 +222,30 @@ std::vector<std::uint64_t> Exchange::bury(int worker) {
   const std::lock_guard lock(state.mutex);
   Ring& ring = state.open().ring();
   state.check_worker(worker);
-  ring.bury(worker);
   std::vector<std::uint64_t> unfinished;
   for (const auto& [number, flight] : state.flights)
-    if (flight.worker == worker && !ring.ready(flight.slot)) unfinished.push_back(number);
+    if (flight.worker == worker ? !ring.ready(flight.slot) : ring.holds(flight.slot, worker))
+      unfinished.push_back(number);
+  ring.bury(worker);
   state.drain();
   ring.ring_workers(true);  // others may have waited for its extents
   return unfinished;
+}
+
+void Exchange::retire(int worker) {
+  State& state = ours();
+  const std::lock_guard lock(state.mutex);
+  Ring& ring = state.open().ring();
+  state.check_worker(worker);
+  ring.retire(worker, true);
+  ring.ring_workers(true);  // the flag alone wakes nobody
+}
+
+void Exchange::recruit(int worker) {
+  State& state = ours();
+  const std::lock_guard lock(state.mutex);
+  state.check_worker(worker);
+  state.open().ring().retire(worker, false);
 }
 
 void Exchange::cancel(std::uint64_t number) {

@@ -32,7 +32,7 @@ Sizes sizes_for(const ExchangeOptions& options, int halvings) {
   sizes.ring = {.num_slots = options.num_slots,
                 .max_rows = 1 + std::max(kLargestTask >> halvings, kSmallestTask),
                 .max_claimants = options.num_workers,
-                .num_extents = std::max(kExtents, options.num_slots + kSpareExtents)};
+                .num_extents = std::max(kExtents, 2 * options.num_slots + kSpareExtents)};
   sizes.arena = {.control_bytes = Ring::bytes(sizes.ring),
                  .extent_bytes = options.extent_bytes != 0 ? options.extent_bytes : extent,
                  .num_extents = sizes.ring.num_extents,

@@ -29,8 +29,15 @@ Sums add_workers(const ExchangeStats& now, LoaderStats& stats) {
   Sums sums;
   if (stats.batches > 0)
     sums.rows = std::max(1.0, static_cast<double>(stats.samples) / static_cast<double>(stats.batches));
+  int next_id = 0;
   for (const ExchangeStats::Worker& worker : now.workers) {
-    stats.workers.push_back({.id = static_cast<int>(stats.workers.size()),
+    sums.tasks += worker.tasks;
+    sums.busy_ns += worker.busy_ns;
+    sums.wait_ns += worker.wait_ns;
+    sums.collate_ns += worker.collate_ns;
+    const int id = next_id++;
+    if (worker.retired) continue;
+    stats.workers.push_back({.id = id,
                              .pid = worker.pid,
                              .samples = static_cast<std::uint64_t>(static_cast<double>(worker.tasks) * sums.rows),
                              .busy_s = seconds(worker.busy_ns),
@@ -38,11 +45,8 @@ Sums add_workers(const ExchangeStats& now, LoaderStats& stats) {
                              .in_hand_s = worker.in_hand_s,
                              .stopped = is_stopped(worker.pid)});
     sums.pids.push_back(worker.pid);
-    sums.tasks += worker.tasks;
-    sums.busy_ns += worker.busy_ns;
-    sums.wait_ns += worker.wait_ns;
-    sums.collate_ns += worker.collate_ns;
   }
+  stats.num_workers = static_cast<int>(stats.workers.size());
   return sums;
 }
 
@@ -102,7 +106,8 @@ ExchangeStats Exchange::stats() const {
                              .busy_ns = now.busy_ns,
                              .wait_ns = now.wait_ns,
                              .collate_ns = now.collate_ns,
-                             .in_hand_s = seconds_in_hand(now.claimed_ns, monotonic_ns())});
+                             .in_hand_s = seconds_in_hand(now.claimed_ns, monotonic_ns()),
+                             .retired = line.ring().retired(worker)});
   }
   return stats;
 }
@@ -128,8 +133,7 @@ LoaderStats Exchange::loader_stats(int prefetch_factor) const {
   const Sums sums = add_workers(now, stats);
   fill_cpu_shares(stats, WorkerCpu().read(sums.pids), sums.busy_ns, trainer, trainer_base);
   add_times(sums, stats);
-  stats.num_workers = state.options.num_workers;
-  stats.prefetch = prefetch_factor * state.options.num_workers;
+  stats.prefetch = prefetch_factor * stats.num_workers;
   stats.prefetch_factor = prefetch_factor;
   stats.usable_cpus = read_machine_limits().usable_cpus;
   stats.memory_limit = state.options.memory_limit;

@@ -93,7 +93,8 @@ ExchangeWorker::ExchangeWorker(const ExchangeHandle& handle, int worker) : state
   s.ring->note_sample(worker, 0, -1);
 }
 
-ExchangeWorker::~ExchangeWorker() = default;
+// It may have been woken for a task that another shall do.
+ExchangeWorker::~ExchangeWorker() { state_->ring->ring_workers(false); }
 
 std::optional<ExchangeTask> ExchangeWorker::claim(int timeout_ms) {
   State& s = *state_;
@@ -103,7 +104,7 @@ std::optional<ExchangeTask> ExchangeWorker::claim(int timeout_ms) {
   s.claim = s.ring->claim(s.worker);
   if (!s.claim && timeout_ms != 0) {
     s.wait(bell, timeout_ms);
-    s.claim = s.ring->claim(s.worker);
+    if (!stopping()) s.claim = s.ring->claim(s.worker);
   }
   if (!s.claim) return std::nullopt;
   s.claimed_ns = monotonic_ns();
@@ -146,7 +147,9 @@ void ExchangeWorker::publish(std::size_t nbytes, std::uint64_t collate_ns) {
   s.claim.reset();
 }
 
-bool ExchangeWorker::stopping() const noexcept { return state_->ring->stopping(); }
+bool ExchangeWorker::stopping() const noexcept {
+  return state_->ring->stopping() || state_->ring->retired(state_->worker);
+}
 int ExchangeWorker::worker() const noexcept { return state_->worker; }
 
 }  // namespace infeed

@@ -23,17 +23,26 @@ int Ring::bury(int claimant) {
 }
 
 int Ring::bury_in(int slot, int claimant) noexcept {
-  const Armed& armed = armed_[static_cast<std::size_t>(slot)];
-  const std::uint64_t done = bytes_.head(slot).done.load(std::memory_order_acquire);
   int runs = 0;
-  for (int run = 0; run < armed.num_runs; ++run) {
-    const bool unfinished = (done >> run & 1) == 0;
-    if (!unfinished || bytes_.owner(slot, run).load(std::memory_order_acquire) != held_word(armed.seq, claimant))
-      continue;
+  for (int run = 0; run < armed_[static_cast<std::size_t>(slot)].num_runs; ++run) {
+    if (!holds_run(slot, run, claimant)) continue;
     give_back_dead_run(slot, run);
     ++runs;
   }
   return runs;
+}
+
+bool Ring::holds(int slot, int claimant) const noexcept {
+  for (int run = 0; run < armed_[static_cast<std::size_t>(slot)].num_runs; ++run) {
+    if (holds_run(slot, run, claimant)) return true;
+  }
+  return false;
+}
+
+bool Ring::holds_run(int slot, int run, int claimant) const noexcept {
+  const std::uint64_t done = bytes_.head(slot).done.load(std::memory_order_acquire);
+  const std::uint64_t held = held_word(armed_[static_cast<std::size_t>(slot)].seq, claimant);
+  return (done >> run & 1) == 0 && bytes_.owner(slot, run).load(std::memory_order_acquire) == held;
 }
 
 /// Extent and reports first: once the run is offered, another claimant may start it.

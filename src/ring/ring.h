@@ -115,6 +115,8 @@ class Ring {
   SlotResult take(int slot);
   /// Cancels what nobody started; the slot is drained when ready() and then must be taken. True if it is ready already.
   bool cancel(int slot);
+  /// Whether `claimant` has a run of this slot in hand.
+  [[nodiscard]] bool holds(int slot, int claimant) const noexcept;
   /// After `claimant` is surely dead: its unfinished runs are free again (or cancelled, if the slot drains), the extent
   /// it bound is free, its sleeper bit is cleared. Returns the runs given back. Rings nobody: call ring_workers(true)
   /// after.
@@ -207,6 +209,7 @@ class Ring {
   void cancel_unstarted_runs(int slot) noexcept;
   [[nodiscard]] int take_extent(int slot) noexcept;
   // bury.cpp
+  [[nodiscard]] bool holds_run(int slot, int run, int claimant) const noexcept;
   int bury_in(int slot, int claimant) noexcept;
   void give_back_dead_run(int slot, int run) noexcept;
   void restore_indices(int slot, int run) noexcept;

@@ -245,5 +245,60 @@ TEST(ExchangeLimitTest, RefusesDescriptorsOfOtherSizes) {
   EXPECT_THROW(ExchangeWorker(there, 0), ConfigError);
 }
 
+TEST(ExchangeResizeTest, ATaskForAnyoneGoesToWhoeverIsFree) {
+  Exchange exchange({.num_workers = 2});
+  ExchangeWorker first(exchange.handle(), 0), second(exchange.handle(), 1);
+  for (const std::uint64_t number : {1U, 2U}) post(exchange, number, Exchange::kAnyWorker, {});
+  EXPECT_EQ(claim_one(first).number, 1U);
+  EXPECT_EQ(claim_one(second).number, 2U);
+}
+
+TEST(ExchangeResizeTest, ARetiredWorkerFinishesItsTaskAndTakesNoOther) {
+  Exchange exchange({.num_workers = 2});
+  ExchangeWorker leaving(exchange.handle(), 0), staying(exchange.handle(), 1);
+  for (const std::uint64_t number : {1U, 2U}) post(exchange, number, Exchange::kAnyWorker, {});
+  const ExchangeTask task = claim_one(leaving);
+  exchange.retire(0);
+  reply(leaving, answer_to(task));
+  EXPECT_TRUE(leaving.stopping());
+  EXPECT_FALSE(leaving.claim(0));
+  reply(staying, answer_to(claim_one(staying)));
+  EXPECT_EQ(receive(exchange, 1) + receive(exchange, 2), "1:2:");
+}
+
+TEST(ExchangeResizeTest, TasksOfARetiredWorkerWaitUntilItsLikeIsRecruited) {
+  Exchange exchange({});
+  ExchangeWorker worker(exchange.handle(), 0);
+  exchange.retire(0);
+  post(exchange, 1, 0, {});
+  EXPECT_FALSE(worker.claim(0));
+  exchange.recruit(0);
+  EXPECT_EQ(claim_one(worker).number, 1U);
+}
+
+TEST(ExchangeResizeTest, ARetiredWorkerIsNotCounted) {
+  Exchange exchange({.num_workers = 3});
+  exchange.retire(1);
+  const LoaderStats stats = exchange.loader_stats(2);
+  EXPECT_EQ(stats.num_workers, 2);
+  EXPECT_EQ(stats.prefetch, 4);
+  EXPECT_EQ(stats.workers.at(1).id, 2);
+}
+
+TEST(ExchangeResizeTest, BuryGivesTheTaskInHandToAnyOther) {
+  Exchange exchange({.num_workers = 2});
+  ExchangeWorker dead(exchange.handle(), 0), other(exchange.handle(), 1);
+  for (const std::uint64_t number : {1U, 2U}) post(exchange, number, Exchange::kAnyWorker, {});
+  static_cast<void>(claim_one(dead));
+  EXPECT_EQ(exchange.bury(0), std::vector<std::uint64_t>{1});
+  EXPECT_EQ(claim_one(other).number, 1U);
+}
+
+TEST(ExchangeResizeTest, RefusesToRetireWhomThereCannotBe) {
+  Exchange exchange({.num_workers = 2});
+  EXPECT_THROW(exchange.retire(2), ConfigError);
+  EXPECT_THROW(exchange.recruit(-1), ConfigError);
+}
+
 }  // namespace
 }  // namespace infeed::testing

@@ -84,6 +84,25 @@ TEST(ExchangeProcessesTest, BuryNamesTheUnfinishedTasks) {
   EXPECT_EQ(exchange.stats().extents_free, exchange.stats().extents);
 }
 
+TEST(ExchangeProcessesTest, ARetiredWorkerThatDiesInItsLastTaskLosesNothing) {
+  Exchange exchange({.num_workers = 2});
+  const ExchangeHandle handle = exchange.handle();
+  post_text(exchange, 1, Exchange::kAnyWorker, "x");
+  const pid_t leaving = start_child([&] {
+    ExchangeWorker port(handle, 0);
+    static_cast<void>(claim_one(port));
+    while (!port.stopping()) std::this_thread::yield();
+    return 3;
+  });
+  ASSERT_TRUE(eventually([&] { return exchange.stats().workers[0].in_hand_s > 0; }));
+  exchange.retire(0);
+  EXPECT_EQ(exit_code(leaving), 3);
+  EXPECT_EQ(exchange.bury(0), std::vector<std::uint64_t>{1});
+  ExchangeWorker other(handle, 1);
+  reply(other, answer_to(claim_one(other)));
+  EXPECT_EQ(receive(exchange, 1), "1= x");
+}
+
 TEST(ExchangeProcessesTest, WorkersEndWithTheirConsumerInTheMiddleOfATask) {
   auto* const pids =
       static_cast<std::atomic<pid_t>*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));

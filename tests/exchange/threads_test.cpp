@@ -1,6 +1,6 @@
 // Workers as threads over one mapping: what the thread sanitizer can follow.
 
-#include <deque>
+#include <random>
 
 #include "exchange/rig.h"
 
@@ -53,6 +53,45 @@ TEST(ExchangeThreadsTest, CancelsAtAnyTimeWithoutLosingASlot) {
   }
   workers.stop();
   EXPECT_EQ(exchange.stats().extents_free, exchange.stats().extents);
+}
+
+/// Workers that come and go, of which the first stays.
+class Shift {
+ public:
+  explicit Shift(Exchange& exchange, int most) : exchange_(exchange), threads_(static_cast<std::size_t>(most)) {
+    for (int worker = 0; worker < most; ++worker) start(worker);
+  }
+  ~Shift() { exchange_.stop(); }
+  void toggle(int worker) {
+    std::jthread& thread = threads_[static_cast<std::size_t>(worker)];
+    if (!thread.joinable()) return start(worker);
+    exchange_.retire(worker);
+    thread.join();
+    EXPECT_TRUE(exchange_.bury(worker).empty());
+  }
+
+ private:
+  void start(int worker) {
+    exchange_.recruit(worker);
+    threads_[static_cast<std::size_t>(worker)] =
+        std::jthread([handle = exchange_.handle(), worker] { answer_until_stopped(handle, worker); });
+  }
+  Exchange& exchange_;
+  std::vector<std::jthread> threads_;
+};
+
+TEST(ExchangeThreadsTest, WorkersComeAndGoAndEveryTaskComesBackOnce) {
+  constexpr std::uint64_t kTasks = 2000, kDepth = 8;
+  Exchange exchange({.num_workers = 4, .num_slots = kDepth});
+  Shift workers(exchange, 4);
+  std::mt19937 random(11);
+  for (std::uint64_t next = 0; next < kTasks + kDepth; ++next) {
+    if (next >= kDepth) {
+      ASSERT_EQ(receive(exchange, next - kDepth), expected(next - kDepth));
+    }
+    if (next < kTasks) post(exchange, next, Exchange::kAnyWorker, {static_cast<int>(next) * 3});
+    if (next % 5 == 0) workers.toggle(1 + static_cast<int>(random() % 3));
+  }
 }
 
 TEST(ExchangeThreadsTest, ClosesWhileAnotherThreadWaits) {

@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "infeed/exchange/auto_count.h"
 #include "lease.h"
 
 namespace infeed::python {
@@ -153,6 +155,7 @@ nb::dict stats(const Exchange& self) {
   const ExchangeStats now = self.stats();
   nb::list workers;
   for (const ExchangeStats::Worker& worker : now.workers) {
+    if (worker.retired) continue;
     nb::dict row;
     row["pid"] = worker.pid;
     row["tasks"] = worker.tasks;
@@ -211,7 +214,7 @@ void bind_consumer(nb::module_& module) {
           nb::arg("keep_memory") = false)
       .def("handle", &Exchange::handle)
       .def("post", &post, nb::arg("number"), nb::arg("worker"), nb::arg("task"),
-           "Gives `worker` a task: a list of int, or bytes.\n\n"
+           "Gives `worker` a task: a list of int, or bytes; -1: whoever is free.\n\n"
            "Raises TypeError or OverflowError for anything but ints of 64 bits, RuntimeError where no slot is free.")
       .def("wait", &wait, nb::arg("numbers"), nb::arg("death_fds"), nb::arg("timeout").none(),
            "Waits, at most `timeout` seconds (None: for ever), until one of `numbers` is ready: its place in the "
@@ -225,8 +228,14 @@ void bind_consumer(nb::module_& module) {
             return Lease{std::move(message.owner), message.bytes};
           },
           nb::arg("number"), "The message of a ready task. MemoryError where it would exceed memory_limit.")
-      .def("bury", &Exchange::bury, nb::arg("worker"),
-           "After `worker` is surely dead: its tasks wait for its replacement. The numbers of the unfinished ones.")
+      .def(
+          "bury", &Exchange::bury, nb::arg("worker"),
+          "After `worker` is surely dead: its tasks wait for its replacement, what it had in hand of anyone's for any\n"
+          "other. The numbers of the unfinished ones.")
+      .def("retire", &Exchange::retire, nb::arg("worker"),
+           "`worker` finishes the task in hand, sees port.stopping and leaves. Then call bury().")
+      .def("recruit", &Exchange::recruit, nb::arg("worker"),
+           "A worker of this id may work, as all may at first. Not before a retired one of that id has ended.")
       .def("cancel", &Exchange::cancel, nb::arg("number"), "Drops a task; its memory comes home by itself.")
       .def("stop", &Exchange::stop, "The workers see port.stopping and leave.")
       .def("close", &Exchange::close, nb::call_guard<nb::gil_scoped_release>(),
@@ -239,6 +248,24 @@ void bind_consumer(nb::module_& module) {
       .def("turn_drew", &Exchange::turn_drew, nb::arg("ns"))
       .def("turn_ended", &Exchange::turn_ended, nb::arg("samples"))
       .def("loader_stats", &Exchange::loader_stats, nb::arg("prefetch_factor"));
+}
+
+void bind_auto_count(nb::module_& module) {
+  nb::class_<AutoCount>(module, "AutoCount", nb::is_final(),
+                        "How many workers there should be, found while the trainer runs. See docs/tuning.md.")
+      .def(
+          "__init__",
+          [](AutoCount* self, std::uint64_t memory_budget, double usable_cpus) {
+            new (self) AutoCount({memory_budget, usable_cpus});
+          },
+          nb::arg("memory_budget") = 0, nb::arg("usable_cpus") = 0)
+      .def_prop_ro("workers", &AutoCount::workers)
+      .def_prop_ro("most", &AutoCount::most)
+      .def("turn_began", &AutoCount::turn_began)
+      .def("turn_ended", &AutoCount::turn_ended, nb::arg("with_batch"), nb::arg("exchange"),
+           "Why `workers` changed by this turn; None: it did not.")
+      .def("refuse", &AutoCount::refuse, nb::arg("workers"), nb::arg("why"), "No more than so many could be had.")
+      .def("closes", &AutoCount::closes, nb::arg("exchange"), "The exchange goes, another will follow.");
 }
 
 void bind_worker(nb::module_& module) {
@@ -257,7 +284,7 @@ void bind_worker(nb::module_& module) {
           nb::sig("def memory(self) -> memoryview"), "The claimed task's whole extent. Void after publish().")
       .def("note", &ExchangeWorker::note, nb::arg("index"))
       .def("publish", &ExchangeWorker::publish, nb::arg("nbytes"), nb::arg("collate_ns") = 0)
-      .def_prop_ro("stopping", &ExchangeWorker::stopping)
+      .def_prop_ro("stopping", &ExchangeWorker::stopping, "The exchange stops, or this worker is retired: leave.")
       .def_prop_ro("worker", &ExchangeWorker::worker);
 }
 
@@ -287,6 +314,7 @@ void bind_exchange(nb::module_& module) {
   bind_lease(module);
   bind_handle(module);
   bind_consumer(module);
+  bind_auto_count(module);
   bind_worker(module);
   bind_worker_fork(module);
 }

@@ -1,8 +1,9 @@
 #pragma once
 /// Whole messages of any bytes between processes. Start with Exchange; see docs/exchange.md.
 ///
-/// The consumer posts numbered tasks, each to one worker; the worker answers each with one message, written where the
-/// consumer reads it: nobody copies it after. What a task or a message means is for both ends to agree on.
+/// The consumer posts numbered tasks, each to one worker or to whoever is free; the worker answers each with one message,
+/// written where the consumer reads it: nobody copies it after. What a task or a message means is for both ends to agree
+/// on. Workers may come and go at any time.
 ///
 /// Memory: one sparse memory file without a name. A message lies in an extent of it, and stays there, writable and
 /// unchanged by anyone, until its last owner is gone, also after the exchange.
@@ -22,7 +23,7 @@
 namespace infeed {
 
 struct ExchangeOptions {
-  int num_workers = 1;  ///< 1 to 256
+  int num_workers = 1;  ///< that may ever live at once, 1 to 256
   /// Tasks that are posted and not taken yet, cancelled ones that still run included. Each costs 128 MiB of addresses.
   int num_slots = 2;
   std::uint64_t memory_limit = 0;  ///< bytes of messages that may be held at once; 0: no limit
@@ -90,6 +91,7 @@ struct ExchangeStats {
     std::uint64_t wait_ns = 0;     ///< for tasks
     std::uint64_t collate_ns = 0;  ///< of busy_ns, as the worker says
     double in_hand_s = 0;          ///< how long it has had its present task; 0: none
+    bool retired = false;
   };
   int extents = 0, extents_free = 0;
   int held = 0;  ///< messages with the user, private copies included
@@ -114,6 +116,8 @@ class INFEED_API Exchange {
 
   [[nodiscard]] ExchangeHandle handle() const;
 
+  /// As the worker of post(): whoever is free first.
+  static constexpr int kAnyWorker = -1;
   /// Gives `worker` a task. `number` must not be in flight. Throws ConfigError for a number or worker that cannot be,
   /// or a task larger than max_task_words(), Error where no slot is free.
   void post(std::uint64_t number, int worker, std::span<const std::int64_t> indices);
@@ -134,9 +138,14 @@ class INFEED_API Exchange {
   /// Frees the task's slot and lends its message. Where extents are scarce the message is a private copy.
   /// Throws Error if it is not ready, MemoryError if it would exceed memory_limit: it stays ready then.
   [[nodiscard]] ExchangeMessage take(std::uint64_t number);
-  /// After `worker` is surely dead (its pidfd is readable): its tasks wait for the next worker of that id. Returns the
-  /// numbers of those that are unfinished, in no order.
+  /// After `worker` is surely dead (its pidfd is readable): its tasks wait for the next worker of that id, what it had in
+  /// hand of anyone's for any other. Returns the numbers of both, those that are unfinished, in no order.
   std::vector<std::uint64_t> bury(int worker);
+  /// `worker` finishes the task in hand, then sees stopping(). Tasks posted to it alone wait for recruit(). Call bury()
+  /// when it has ended: it may have died in its last task.
+  void retire(int worker);
+  /// A worker of this id may work, as all may at first. Not before the retired one of that id has ended.
+  void recruit(int worker);
   /// Drops a task: not started, it never will be; started, its slot and extent come home when it is published. Unknown
   /// numbers are none of its business.
   void cancel(std::uint64_t number);
@@ -210,7 +219,7 @@ class INFEED_API ExchangeWorker {
   /// The first `nbytes` of memory() are the message; `collate_ns` of the time since claim() went into collating, for
   /// stats(). Throws ConfigError for more bytes than there are.
   void publish(std::size_t nbytes, std::uint64_t collate_ns = 0);
-  [[nodiscard]] bool stopping() const noexcept;
+  [[nodiscard]] bool stopping() const noexcept;  ///< the exchange stops, or this worker is retired: leave
   [[nodiscard]] int worker() const noexcept;
 
  private:
