@@ -44,6 +44,7 @@
 #include "infeed/transform/compose.h"
 #include "infeed/transform/image.h"
 #include "infeed/tuner/fit.h"
+#include "infeed/tuner/meter.h"
 #include "infeed/tuner/model.h"
 #include "infeed/tuner/sweep.h"
 #include "infeed/tuner/tune.h"

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from infeed._doctor import doctor
     from infeed._native import Array, __version__
     from infeed._trace import trace
+    from infeed._tuning import bench, sweep, tune
     from infeed.batch import Batch, BatchTuple
     from infeed.errors import (
         ConfigError,
@@ -48,8 +49,11 @@ _HOMES = {
     "TimeoutError": "errors",
     "WorkerError": "errors",
     "__version__": "_native",
+    "bench": "_tuning",
     "doctor": "_doctor",
+    "sweep": "_tuning",
     "trace": "_trace",
+    "tune": "_tuning",
 }
 
 __all__ = [
@@ -68,13 +72,16 @@ __all__ = [
     "TimeoutError",
     "WorkerError",
     "__version__",
+    "bench",
     "collates",
     "datasets",
     "doctor",
     "image",
     "samplers",
+    "sweep",
     "trace",
     "transforms",
+    "tune",
 ]
 
 

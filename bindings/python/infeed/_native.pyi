@@ -1,6 +1,6 @@
 """infeed's engine. Use it through the package infeed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 
@@ -299,6 +299,90 @@ def trace_span(name: str, begin_ns: int, end_ns: int) -> None:
 def examine(root: str = '', stats: LoaderStats | None = None) -> tuple[str, str]:
     """What infeed.doctor is made of: JSON, and text."""
 
+class RunFigures:
+    """Of one run of a setting."""
+
+    def __init__(self) -> None: ...
+
+    @property
+    def samples_per_s(self) -> float: ...
+
+    @samples_per_s.setter
+    def samples_per_s(self, arg: float, /) -> None: ...
+
+    @property
+    def memory_bytes(self) -> float: ...
+
+    @memory_bytes.setter
+    def memory_bytes(self, arg: float, /) -> None: ...
+
+    @property
+    def utilisation(self) -> float: ...
+
+    @utilisation.setter
+    def utilisation(self, arg: float, /) -> None: ...
+
+    @property
+    def transfer_share(self) -> float: ...
+
+    @transfer_share.setter
+    def transfer_share(self, arg: float, /) -> None: ...
+
+    @property
+    def first_batch_ms(self) -> float: ...
+
+    @first_batch_ms.setter
+    def first_batch_ms(self, arg: float, /) -> None: ...
+
+    @property
+    def others_share(self) -> float: ...
+
+    @others_share.setter
+    def others_share(self, arg: float, /) -> None: ...
+
+    @property
+    def sample_s(self) -> float: ...
+
+    @sample_s.setter
+    def sample_s(self, arg: float, /) -> None: ...
+
+    @property
+    def cpu_share(self) -> float: ...
+
+    @cpu_share.setter
+    def cpu_share(self, arg: float, /) -> None: ...
+
+    @property
+    def stopped(self) -> bool: ...
+
+    @stopped.setter
+    def stopped(self, arg: bool, /) -> None: ...
+
+    @property
+    def verdict(self) -> str: ...
+
+    @verdict.setter
+    def verdict(self, arg: str, /) -> None: ...
+
+class Meter:
+    """What the processes `pids` take from now on."""
+
+    def __init__(self, pids: Sequence[int]) -> None: ...
+
+    def others_share(self) -> float: ...
+
+    def memory_bytes(self) -> float: ...
+
+def sweep(run: Callable, kinds: Sequence[str], workers: Sequence[int], prefetch: Sequence[int], repetitions: int, samples: int) -> tuple:
+    """
+    run(kind, workers, prefetch) gives RunFigures. Returns JSON, text, CSV and SVG.
+    """
+
+def tune(run: Callable, kinds: Sequence[str], max_workers: int, memory_budget: int, batch_bytes: int, tolerance: float, max_trials: int, repetitions: int) -> tuple:
+    """
+    run(kind, workers, prefetch) gives RunFigures. Returns JSON, text, CSV and SVG.
+    """
+
 class Lease:
     """
     A message's bytes, writable through the buffer protocol.
@@ -336,7 +420,7 @@ class Exchange:
 
     def post(self, number: int, worker: int, task: object) -> None:
         """
-        Gives `worker` a task: a list of int, or bytes.
+        Gives `worker` a task: a list of int, or bytes; -1: whoever is free.
 
         Raises TypeError or OverflowError for anything but ints of 64 bits, RuntimeError where no slot is free.
         """
@@ -357,7 +441,18 @@ class Exchange:
 
     def bury(self, worker: int) -> list[int]:
         """
-        After `worker` is surely dead: its tasks wait for its replacement. The numbers of the unfinished ones.
+        After `worker` is surely dead: its tasks wait for its replacement, what it had in hand of anyone's for any
+        other. The numbers of the unfinished ones.
+        """
+
+    def retire(self, worker: int) -> None:
+        """
+        `worker` finishes the task in hand, sees port.stopping and leaves. Then call bury().
+        """
+
+    def recruit(self, worker: int) -> None:
+        """
+        A worker of this id may work, as all may at first. Not before a retired one of that id has ended.
         """
 
     def cancel(self, number: int) -> None:
@@ -387,6 +482,30 @@ class Exchange:
 
     def loader_stats(self, prefetch_factor: int) -> LoaderStats: ...
 
+class AutoCount:
+    """
+    How many workers there should be, found while the trainer runs. See docs/tuning.md.
+    """
+
+    def __init__(self, memory_budget: int = 0, usable_cpus: float = 0) -> None: ...
+
+    @property
+    def workers(self) -> int: ...
+
+    @property
+    def most(self) -> int: ...
+
+    def turn_began(self) -> None: ...
+
+    def turn_ended(self, with_batch: bool, exchange: Exchange) -> str | None:
+        """Why `workers` changed by this turn; None: it did not."""
+
+    def refuse(self, workers: int, why: str) -> None:
+        """No more than so many could be had."""
+
+    def closes(self, exchange: Exchange) -> None:
+        """The exchange goes, another will follow."""
+
 class WorkerPort:
     """
     A worker's end. In another process than the consumer's it ends the process once the
@@ -408,7 +527,8 @@ class WorkerPort:
     def publish(self, nbytes: int, collate_ns: int = 0) -> None: ...
 
     @property
-    def stopping(self) -> bool: ...
+    def stopping(self) -> bool:
+        """The exchange stops, or this worker is retired: leave."""
 
     @property
     def worker(self) -> int: ...

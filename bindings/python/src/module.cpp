@@ -18,6 +18,7 @@ void bind_batch(nanobind::module_& module);
 void bind_options(nanobind::module_& module);
 void bind_stats(nanobind::module_& module);
 void bind_trace(nanobind::module_& module);
+void bind_tuner(nanobind::module_& module);
 void bind_device(nanobind::module_& module);
 void bind_loader(nanobind::module_& module);
 void bind_image(nanobind::module_& module);
@@ -30,6 +31,7 @@ NB_MODULE(_native, module) {
   module.attr("__version__") = infeed::version();
   infeed::python::bind_stats(module);
   infeed::python::bind_trace(module);
+  infeed::python::bind_tuner(module);
   infeed::python::bind_exchange(module);
   infeed::python::bind_message(module);
   infeed::python::bind_signals(module);

@@ -61,8 +61,14 @@ struct RunFigures {
 [[nodiscard]] INFEED_API RunFigures run_job(const Dataset& dataset, const WorkerSetting& setting,
                                             const JobOptions& job);
 
+/// A run of a setting, of anything that has workers. `stopped` ends the sweep or search; ConfigError and MemoryError make
+/// the setting a refused one.
+using RunSetting = std::function<RunFigures(const WorkerSetting&)>;
+
 /// For tune(): runs the job `repetitions` times for each trial, and gives the medians.
 [[nodiscard]] INFEED_API Measure measure_job(const Dataset& dataset, JobOptions job, int repetitions = 1);
+/// The same of runs that are not the loader's.
+[[nodiscard]] INFEED_API Measure measure_runs(RunSetting run, int repetitions = 1);
 
 struct SweepOptions {
   std::vector<WorkerKind> kinds = {WorkerKind::kThread, WorkerKind::kFork};
@@ -106,5 +112,7 @@ struct SweepReport {
 
 /// Throws ConfigError where there is nothing to run, or where nothing could run.
 [[nodiscard]] INFEED_API SweepReport sweep(const Dataset& dataset, const SweepOptions& options);
+/// The same of runs that are not the loader's; of the job only the device's name counts. `samples`: of an epoch.
+[[nodiscard]] INFEED_API SweepReport sweep(const RunSetting& run, const SweepOptions& options, std::int64_t samples);
 
 }  // namespace infeed
