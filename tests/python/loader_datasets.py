@@ -36,6 +36,16 @@ class Draws(Squares):
         return torch.tensor([info.id, float(info.seed % 2**31), *numbers], dtype=torch.float64)
 
 
+class Noisy(Squares):
+    """Item i: i, and a number from each source of random numbers."""
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        import random
+
+        numbers = [random.random(), torch.rand(()).item(), float(np.random.rand())]
+        return torch.tensor([index, *numbers], dtype=torch.float64)
+
+
 class FailsAt(Squares):
     """Does `action(index)` at one index."""
 

@@ -14,7 +14,7 @@ from infeed._worker.errors import CaughtError
 from infeed._worker.fetchers import ENDED
 from infeed._worker.heap import keep_freed_memory
 from infeed._worker.imports import when_imported
-from infeed._worker.seeds import seed_everything
+from infeed._worker.seeds import Seeds
 from infeed._worker.start import Start
 
 # Tags of replies.
@@ -48,8 +48,9 @@ class Worker:
         self.fetcher: Any = None
         self.leaving = False
         self.wants_state = False  # of the task in hand
+        self.number = 0
         _prepare_process(start.consumer)
-        seed_everything(start.base_seed, start.worker)
+        self.seeds = Seeds(start.base_seed, start.worker)
         self._load()
 
     def _load(self) -> None:
@@ -92,9 +93,10 @@ class Worker:
         while not self.leaving and not port.stopping:
             claimed = port.claim(_CLAIM_SECONDS)
             if claimed is not None:
-                nbytes = self._answer(claimed[1])
+                self.number, task = claimed
+                nbytes = self._answer(task)
                 port.publish(nbytes, self._collate_ns())
-                del claimed
+                del claimed, task
 
     def _collate_ns(self) -> int:
         fetcher = self.fetcher
@@ -139,6 +141,8 @@ class Worker:
     def _fetch(self, task: Any) -> tuple[int, Any, Any]:
         if self.failure is not None:
             return ERROR, self.failure, None
+        if self.start.seeds_batches:
+            self.seeds.begin_batch(self.number)
         data = self.fetcher.fetch(self.message, task)
         if data is ENDED:
             self.leaving = not self.start.persistent

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+import sys
 from types import ModuleType
 
 from infeed._worker.imports import when_imported
 
 _MASK = 0xFFFFFFFF
+_FIRST_BATCH = 256  # offset to the base seed: those below are the workers'
 
 
 class _Hash:
@@ -48,8 +50,27 @@ def _seed_torch(torch: ModuleType, seed: int) -> None:
         torch.manual_seed(seed)
 
 
-def seed_everything(base_seed: int, worker: int) -> None:
+class Seeds:
     """Seeds `random` now; torch and numpy now if they are imported, else when they are."""
-    random.seed(base_seed + worker)
-    when_imported("torch", lambda torch: _seed_torch(torch, base_seed + worker))
-    when_imported("numpy.random", lambda numpy_random: numpy_random.seed(numpy_seed(base_seed, worker)))
+
+    def __init__(self, base_seed: int, worker: int) -> None:
+        self._base_seed = base_seed
+        self._offset = worker
+        random.seed(base_seed + worker)
+        when_imported("torch", self._seed_torch)
+        when_imported("numpy.random", self._seed_numpy)
+
+    def begin_batch(self, number: int) -> None:
+        """The same again, for whatever is drawn for this batch."""
+        self._offset = _FIRST_BATCH + number
+        random.seed(self._base_seed + self._offset)
+        if "torch" in sys.modules:
+            self._seed_torch(sys.modules["torch"])
+        if "numpy.random" in sys.modules:
+            self._seed_numpy(sys.modules["numpy.random"])
+
+    def _seed_torch(self, torch: ModuleType) -> None:
+        _seed_torch(torch, self._base_seed + self._offset)
+
+    def _seed_numpy(self, numpy_random: ModuleType) -> None:
+        numpy_random.seed(numpy_seed(self._base_seed, self._offset))

@@ -138,6 +138,7 @@ class Start:
     fetcher: Callable[..., Fetcher] = make_fetcher  # (start, dataset, collate_fn, note); named by pickle
     state: Any = None  # for the fetcher to restore
     reports_state: bool = False  # send fetcher.state() with every batch, asked or not
+    seeds_batches: bool = False  # random numbers begin anew with every batch, by its number
 
 
 _preparing = threading.Lock()

@@ -70,6 +70,13 @@ class Team:
             place = self._watched.index(worker)
             del self._watched[place], self.watch[place]
 
+    def dismiss(self, worker: int) -> None:
+        """After its end, which is dealt with: lets go of what is left of it."""
+        self.release(worker)
+        os.close(self._pidfds.pop(worker))
+        self.processes[worker].join()
+        self.processes[worker].close()
+
     def dead(self) -> list[int]:
         """Workers that are watched and dead."""
         poll = select.poll()
@@ -84,8 +91,7 @@ class Team:
         return self.processes[worker].exitcode
 
     def restart(self, start: Start) -> None:
-        self.release(start.worker)
-        os.close(self._pidfds.pop(start.worker))
+        self.dismiss(start.worker)
         self.start(start)
 
     def end(self) -> None:
@@ -105,11 +111,9 @@ class Team:
         for worker in self._pidfds:
             self.processes[worker].kill()
         self._wait_for_exit(_GRACE_SECONDS)
-        for process in self.processes:
-            process.join()
 
     def _wait_for_exit(self, seconds: float) -> None:
-        """Closes the descriptors of workers that have exited; returns when all have, or after `seconds`."""
+        """Reaps workers that exit, and closes their descriptors; returns when all have, or after `seconds`."""
         poll = select.poll()
         workers = {fd: worker for worker, fd in self._pidfds.items()}
         for fd in workers:
@@ -122,3 +126,4 @@ class Team:
             for fd, _ in exited:
                 poll.unregister(fd)
                 os.close(self._pidfds.pop(workers[fd]))
+                self.processes[workers[fd]].join()

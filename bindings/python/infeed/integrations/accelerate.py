@@ -84,6 +84,8 @@ def _rebuilt(kind: type[DataLoader[Any]], shard: torch.utils.data.DataLoader[Any
     names = [name for name in inspect.signature(kind).parameters if name not in ("dataset", "order", *_FROM_SHARD)]
     source = getattr(loader, "base_dataloader", loader)  # a prepared loader's `device` is Accelerate's
     options = {name: getattr(source, name) for name in names}
+    if source.auto_workers:
+        options["num_workers"] = "auto"
     if isinstance(shard.dataset, torch.utils.data.IterableDataset):
         options |= {"batch_size": shard.batch_size, "drop_last": shard.drop_last}
     elif shard.batch_sampler is not None:

@@ -2,50 +2,36 @@
 
 from __future__ import annotations
 
-import functools
-import operator
-import os
 import pickle
-import threading
 import time
-from collections.abc import Callable
-from multiprocessing import process as mp_process
 from typing import Any
 
-import torch
 from torch.autograd import _profiler_enabled
-from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind, _MultiProcessingDataLoaderIter
+from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
 from infeed import _codec
-from infeed._native import Exchange
 from infeed._worker import main as worker_main
-from infeed._worker.start import Start
-from infeed._worker.team import Team
 from infeed.torch import _errors
 from infeed.torch._ahead import NO_BATCH, next_on_device
-from infeed.torch._live import exiting, live_iterators
 from infeed.torch._pin import Pinner
 from infeed.torch._staging import Staging
-from infeed.torch._stats import Stats
-from infeed.torch._user_code import packaged
+from infeed.torch._workforce import _Workforce
 
 _BATCH, _ERROR, _END = worker_main.BATCH, worker_main.ERROR, worker_main.END
 
 
-class _Iterator(_MultiProcessingDataLoaderIter):
+class _Iterator(_Workforce):
     """One pass over a loader, or all of them where workers persist.
 
-    Tasks are numbered through the iterator's life and handed to workers in turn, `prefetch_factor` to each ahead of
-    the batch that next() returns. `_tasks` maps the number of each task without a delivered reply to its worker.
+    Tasks are numbered through the iterator's life and handed to workers in turn, or with num_workers="auto" to whoever
+    is free, `prefetch_factor` for each ahead of the batch that next() returns. `_tasks` maps the number of each task
+    without a delivered reply to its worker.
 
     For subclasses that keep a state: `_make_start`, `_begin_epoch`, `_wants_state`, `_posted`, `_received`,
     `_delivered`, `_finish`; where batches are staged ahead, `_position` and `_handed_over`.
     """
 
-    _shutdown = True  # until there are workers
     _reports_state = False  # whether workers send their states with every batch
-    _broken: Callable[[], RuntimeError] | None = None  # makes the error of every further next()
-    _staging: Staging | None = None  # of a loader with a device, once the iterator stands where it begins
 
     def __init__(self, loader: Any) -> None:
         _BaseDataLoaderIter.__init__(self, loader)
@@ -61,9 +47,12 @@ class _Iterator(_MultiProcessingDataLoaderIter):
         self._last_stats = loader._last_stats
         self._batch_samples = getattr(loader.batch_sampler, "batch_size", None) or 1  # of a full one, for stats()
         self._pinner = Pinner(self._pin_memory_device, loader.device is None) if self._pin_memory else None
+        self._auto = loader._auto.count if loader._auto is not None else None
         self._next_number = 0
-        self._tasks: dict[int, int] = {}
-        self._left: set[int] = set()  # workers that exited with 0 while replies of theirs were waiting
+        self._first_number = 0  # of this epoch
+        self._replies = 0  # of this epoch: batches and errors that the user got
+        self._tasks = {}
+        self._left = set()
         self._start_workers(loader)
         try:
             self._reset(loader, first_iter=True)
@@ -72,55 +61,20 @@ class _Iterator(_MultiProcessingDataLoaderIter):
             self._shutdown_workers()
             raise
 
-    # --- workers ---
-
-    def _start_workers(self, loader: Any) -> None:
-        context = loader.multiprocessing_context or torch.multiprocessing
-        num_slots = operator.index((self._prefetch_factor + 2) * self._num_workers)  # 2: an old task, a resume
-        self._owner = os.getpid()
-        self._exchange = Exchange(self._num_workers, num_slots, loader.memory_limit or 0, keep_memory=self._pin_memory)
-        ranks = self._world_size, self._rank
-        self._user_code = packaged(loader, self._dataset, ranks, forked=context.get_start_method() == "fork")
-        self._team = Team(context)
-        self._workers = self._team.processes
-        self._shutdown = False
-        live_iterators.add(self)
-        try:
-            with _errors.descriptors_explained():
-                for worker in range(self._num_workers):
-                    self._team.start(self._make_start(worker))
-        except BaseException:
-            self._shutdown_workers()
-            raise
-
-    def _make_start(self, worker: int) -> Start:
-        """What `worker` is started with; again when it is restarted."""
-        return Start(
-            worker=worker,
-            num_workers=self._num_workers,
-            consumer=self._owner,
-            handle=self._exchange.handle(),
-            base_seed=self._base_seed,
-            iterable=self._iterable,
-            auto_collation=self._auto_collation,
-            drop_last=self._drop_last,
-            persistent=self._persistent_workers,
-            user_code=self._user_code,
-            shared_seed=self._shared_seed,
-        )
-
     # --- an epoch ---
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         if self._staging is not None:
+            self._replies -= len(self._staging)
             self._staging.clear()
         self._drop_tasks()
         _BaseDataLoaderIter._reset(self, loader, first_iter)
-        self._turn = 0  # the worker whose turn it is
-        self._active = [True] * self._num_workers  # not at the end of its part of an iterable-style dataset
-        self._in_flight = [0] * self._num_workers
+        self._dispatch.begin()
+        if self._auto is not None:  # what was made ahead in vain does not count: how much that was is chance
+            self._next_number = self._first_number + self._replies
+        self._first_number, self._replies = self._next_number, 0
         self._begin_epoch(first_iter)
-        for _ in range(self._prefetch_factor * self._num_workers):
+        for _ in range(self._dispatch.depth):
             self._post_next()
 
     def _drop_tasks(self) -> None:
@@ -141,7 +95,7 @@ class _Iterator(_MultiProcessingDataLoaderIter):
         return number
 
     def _post_next(self) -> None:
-        """Pulls one index batch from the sampler and hands it to the worker whose turn it is, if any may have it."""
+        """Pulls one index batch from the sampler and posts it, if any worker may have it."""
         begin = time.perf_counter_ns()
         try:
             index = self._next_index()
@@ -149,7 +103,7 @@ class _Iterator(_MultiProcessingDataLoaderIter):
             return
         finally:
             self._exchange.turn_drew(time.perf_counter_ns() - begin)
-        worker = self._choose_worker()
+        worker = self._dispatch.choose()
         if worker is None:
             return
         wants_state = self._wants_state()
@@ -158,7 +112,7 @@ class _Iterator(_MultiProcessingDataLoaderIter):
             number = self._post(worker, task)
         except (TypeError, OverflowError):  # indices that are no 64-bit ints
             number = self._post(worker, pickle.dumps((worker_main.FETCH, index, wants_state)))
-        self._in_flight[worker] += 1
+        self._dispatch.posted(worker)
         self._posted(number, worker)
 
     def _wants_state(self) -> bool:
@@ -167,15 +121,6 @@ class _Iterator(_MultiProcessingDataLoaderIter):
 
     def _posted(self, number: int, worker: int) -> None:
         """Called once a batch's task is posted."""
-
-    def _choose_worker(self) -> int | None:
-        most = self._prefetch_factor * self._num_workers
-        for _ in range(self._num_workers):
-            worker = self._turn
-            self._turn = (worker + 1) % self._num_workers
-            if self._active[worker] and (self._in_order or self._in_flight[worker] < most // sum(self._active)):
-                return worker
-        return None
 
     def _fetch_task(self, index: Any, wants_state: bool) -> list[int] | bytes:
         """A task of plain ints where that says all, else a pickle."""
@@ -200,6 +145,9 @@ class _Iterator(_MultiProcessingDataLoaderIter):
     def _next_data(self) -> Any:
         exchange = self._exchange
         exchange.turn_began()
+        if self._auto is not None:
+            self._auto.turn_began()
+            self._see_off()
         samples = -1
         try:
             data = self._deliver() if self._staging is None else next_on_device(self, self._staging)
@@ -207,6 +155,8 @@ class _Iterator(_MultiProcessingDataLoaderIter):
             return data
         finally:
             exchange.turn_ended(samples)
+            if self._auto is not None:
+                self._adapt(samples >= 0)
 
     def _deliver(self) -> Any:
         if self._broken is not None:
@@ -227,19 +177,19 @@ class _Iterator(_MultiProcessingDataLoaderIter):
         worker = self._tasks[number]
         tag, data, extra = self._take(number)
         self._received(number, worker, tag, extra)
-        if tag == _BATCH:
-            self._in_flight[worker] -= 1
-            self._post_next()
-            self._delivered(number, worker)
-            return data
-        if tag == _ERROR:
-            self._in_flight[worker] -= 1
-            self._post_next()
-            raise data.rebuild()
         if tag == _END:
             self._worker_ended(worker)
             self._post_next()
-        return NO_BATCH
+        if tag not in (_BATCH, _ERROR):
+            return NO_BATCH
+        self._replies += 1
+        self._dispatch.replied(worker)
+        for _ in range(self._dispatch.due(len(self._tasks))):
+            self._post_next()
+        if tag == _ERROR:
+            raise data.rebuild()
+        self._delivered(number, worker)
+        return data
 
     def _take_ready(self) -> Any:
         """The next batch if it has come, else NO_BATCH; raises what came in its place."""
@@ -277,7 +227,7 @@ class _Iterator(_MultiProcessingDataLoaderIter):
             if place >= 0:
                 return due[place]
             if place == -1:
-                raise _errors.timed_out(self._timeout, self._in_hand(self._tasks[due[0]]))
+                raise _errors.timed_out(self._timeout, self._in_hand(self._holder(due[0])))
             self._attend_deaths()
 
     def _take(self, number: int) -> tuple[int, Any, Any]:
@@ -300,100 +250,10 @@ class _Iterator(_MultiProcessingDataLoaderIter):
 
     def _worker_ended(self, worker: int) -> None:
         """The worker's part of an iterable-style dataset is over: what it still has to do will not be done."""
-        self._active[worker] = False
-        self._in_flight[worker] = 0
+        self._dispatch.ended(worker)
         for number in [number for number, owner in self._tasks.items() if owner == worker]:
             self._exchange.cancel(number)
             del self._tasks[number]
         if not self._persistent_workers:  # it leaves by itself
             self._team.release(worker)
             self._left.discard(worker)
-
-    # --- deaths ---
-
-    def _attend_deaths(self) -> None:
-        """Restarts what may be restarted; any other death breaks the iterator."""
-        while exiting.is_set() and threading.current_thread() is not threading.main_thread():
-            time.sleep(1)  # a daemon thread, whose workers were ended: it has nothing to tell any more
-        fatal = []
-        for worker in self._team.dead():
-            code = self._team.exit_code(worker)
-            if self._restarts_left > 0:
-                self._restarts_left -= 1
-                self._exchange.bury(worker)
-                self._team.restart(self._make_start(worker))
-            elif code == 0 and self._iterable and self._has_reply(worker):  # may be the end of its part
-                self._team.release(worker)
-                self._left.add(worker)
-            else:
-                fatal.append(worker)
-        if fatal:
-            self._break(fatal)
-
-    def _has_reply(self, worker: int) -> bool:
-        return any(owner == worker and self._exchange.ready(number) for number, owner in self._tasks.items())
-
-    def _check_left(self) -> None:
-        """A worker that left with exit code 0 and replies, but without saying that its part is over, has died."""
-        silent = [worker for worker in self._left if worker in self._tasks.values() and not self._has_reply(worker)]
-        if silent:
-            self._break(silent)
-
-    def _break(self, workers: list[int]) -> None:
-        exits = [(self._workers[worker].pid, self._team.exit_code(worker)) for worker in workers]
-        self._broken = functools.partial(_errors.worker_death, exits, self._in_hand(workers[0]))
-        self._exchange.stop()
-        for worker in workers:
-            self._team.release(worker)
-        raise self._broken()
-
-    def _in_hand(self, worker: int) -> str:
-        _, index = self._exchange.sample_in_hand(worker)
-        if index < 0:
-            return ""
-        return f": worker {worker} (pid {self._workers[worker].pid}) is at dataset index {index}"
-
-    # --- the end ---
-
-    @property
-    def usable(self) -> bool:
-        """Whether its workers can do another epoch."""
-        return not self._shutdown and self._broken is None
-
-    def stats(self) -> Stats:
-        times = self._exchange.loader_stats(self._prefetch_factor)
-        for part in (self._pinner, self._staging):
-            if part is not None:
-                part.show(times)
-        return Stats(self._exchange.stats(), times)
-
-    def _shutdown_workers(self) -> None:
-        if self._shutdown or exiting.is_set() or os.getpid() != self._owner:
-            return
-        if self._staging is not None:
-            self._staging.settle()
-        self._shutdown = True
-        live_iterators.discard(self)
-        self._last_stats.become(self.stats())
-        if self._tasks and self._broken is None:
-            self._broken = functools.partial(RuntimeError, "the workers of this iterator have been shut down")
-        self._tasks.clear()
-        self._exchange.stop()
-        try:
-            self._team.end()
-        finally:
-            self._exchange.close()
-            self._user_code.close()
-            if self._pinner is not None:
-                self._pinner.close()
-
-    def _kill(self) -> None:
-        """Ends the workers at once."""
-        self._exchange.stop()
-        self._team.kill()
-
-    def _abandon(self) -> None:
-        """In a forked child: workers and exchange are the parent's; this copy touches neither again."""
-        mp_process._children.difference_update(self._workers)  # multiprocessing ends them at exit otherwise
-        self._shutdown = True
-        self._broken = functools.partial(_errors.of_parent, self._owner)

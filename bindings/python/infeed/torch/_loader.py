@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeVar
@@ -10,11 +11,14 @@ from typing import Any, Literal, TypeVar
 import torch.utils.data
 from torch.utils.data import Dataset, Sampler
 
+from infeed.torch._auto import AUTO, Auto, why_fixed
 from infeed.torch._device import checked_compute_stream, checked_device
-from infeed.torch._stateful_multi import MultiProgress, _StatefulIterator
+from infeed.torch._stateful_multi import MultiProgress, _StatefulIterator, saved_num_workers
 from infeed.torch._stateful_order import ReplayedOrder, SamplerOrder
 from infeed.torch._stateful_single import SingleProgress, _StatefulSingleIterator
 from infeed.torch._stats import Stats
+
+_log = logging.getLogger(__name__)
 
 _T_co = TypeVar("_T_co", covariant=True)
 
@@ -23,6 +27,12 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
     """`torch.utils.data.DataLoader`: same arguments, order, values, seeds and errors. What it adds:
 
     Args:
+        num_workers: Also "auto": workers come and go while the loader runs, for the shortest time of step and wait together
+            (docs/tuning.md). Batches do not depend on it: the random numbers of a batch are seeded by its number. Where
+            the count cannot change (IterableDataset; a dataset with a state), it stays what "auto" begins with.
+            The attribute is the count at the latest iter(); `stats()` tells the present one.
+        memory_budget: With num_workers="auto": bytes that this process and its workers may have, shared pages once. It
+            begins with one worker then. Default None: what the machine and its cgroups leave.
         memory_limit: Bytes of batches that may be held at once; next() raises MemoryError for one that would exceed
             it, and may be called again. Default None: no limit.
         max_restarts: Dead workers of a map-style loader that are replaced before their death is an error. Default 0.
@@ -51,7 +61,7 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         shuffle: bool | None = None,
         sampler: Sampler[Any] | Iterable[Any] | None = None,
         batch_sampler: Sampler[list[Any]] | Iterable[list[Any]] | None = None,
-        num_workers: int = 0,
+        num_workers: int | Literal["auto"] = 0,
         collate_fn: Callable[[list[Any]], Any] | None = None,
         pin_memory: bool = False,
         drop_last: bool = False,
@@ -70,14 +80,19 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         device: torch.device | str | int | None = None,
         prefetch_to_device: int = 2,
         compute_stream: torch.cuda.Stream | None = None,
+        memory_budget: int | None = None,
     ) -> None:
+        _check_options(memory_limit, max_restarts, order, in_order)
+        _check_auto(num_workers, memory_budget)
+        self._is_auto = num_workers == AUTO
+        self._auto = Auto(memory_budget) if self._is_auto else None
         super().__init__(
             dataset,
             batch_size=batch_size,
             shuffle=shuffle,
             sampler=sampler,
             batch_sampler=batch_sampler,
-            num_workers=num_workers,
+            num_workers=num_workers if self._auto is None else self._auto.count.workers,
             collate_fn=collate_fn,
             pin_memory=pin_memory,
             drop_last=drop_last,
@@ -90,10 +105,13 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
             pin_memory_device=pin_memory_device,
             in_order=in_order,
         )
-        _check_options(memory_limit, max_restarts, order, in_order)
         self.device = checked_device(device, prefetch_to_device)
         self.prefetch_to_device = prefetch_to_device
         self.compute_stream = checked_compute_stream(compute_stream, self.device)
+        if self._auto is not None and (reason := why_fixed(dataset)) is not None:
+            _log.info("num_workers=auto is %d and stays: %s.", self.num_workers, reason)
+            self._auto = None
+        self.memory_budget = memory_budget
         self.memory_limit = memory_limit
         self.max_restarts = max_restarts
         if order is not None:
@@ -112,6 +130,11 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
     @order.setter
     def order(self, order: Literal["strict", "ready"]) -> None:
         self.in_order = order == "strict"
+
+    @property
+    def auto_workers(self) -> bool:
+        """Whether `num_workers` was given as "auto"."""
+        return self._is_auto
 
     def stats(self) -> Stats:
         """Counters of the live iterator, else of the last one that had workers; empty before the first.
@@ -165,17 +188,27 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
     def _get_iterator(self) -> Any:
         iterator: _StatefulSingleIterator | _StatefulIterator
         state = self._next_state
+        if self._is_auto:
+            self.num_workers = self._auto_count(state)
         with self._order_type.resuming(state is not None):
             if self.num_workers == 0:
                 iterator = _StatefulSingleIterator(self, state)
                 self._live = None
             else:
-                self.check_worker_number_rationality()
+                if not self._is_auto:
+                    self.check_worker_number_rationality()
                 iterator = _StatefulIterator(self, state)
                 self._live = weakref.ref(iterator)
         self._progress = iterator.progress
         self._next_state = None
         return iterator
+
+    def _auto_count(self, state: dict[str, Any] | None) -> int:
+        """What the next iterator begins with: where it stays, that of a state which has a part for each worker."""
+        if self._auto is not None:
+            return self._auto.count.workers
+        saved = saved_num_workers(state)
+        return saved if isinstance(saved, int) else self.num_workers
 
     def _live_iterator(self) -> _StatefulIterator | None:
         """The latest iterator, while it has workers."""
@@ -188,6 +221,17 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
     def __getstate__(self) -> dict[str, Any]:
         iterator = self._iterator if self._live_iterator() is not None else None  # if it has workers, it refuses
         return {**self.__dict__, "_iterator": iterator, "_live": None, "_progress": None, "_is_ahead": False}
+
+
+def _check_auto(num_workers: int | str, memory_budget: int | None) -> None:
+    if isinstance(num_workers, str) and num_workers != AUTO:
+        raise ValueError(f"num_workers should be a number or 'auto', but got {num_workers!r}")
+    if memory_budget is None:
+        return
+    if num_workers != AUTO:
+        raise ValueError("memory_budget is for num_workers='auto'; a fixed number of workers has none")
+    if type(memory_budget) is not int or memory_budget <= 0:
+        raise ValueError(f"memory_budget should be a positive number of bytes or None, but got {memory_budget!r}")
 
 
 def _check_options(memory_limit: int | None, max_restarts: int, order: str | None, in_order: bool) -> None:

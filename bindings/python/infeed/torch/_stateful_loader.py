@@ -41,7 +41,7 @@ class StatefulDataLoader(DataLoader[_T_co]):
         shuffle: bool | None = None,
         sampler: Sampler[Any] | Iterable[Any] | None = None,
         batch_sampler: Sampler[list[Any]] | Iterable[list[Any]] | None = None,
-        num_workers: int = 0,
+        num_workers: int | Literal["auto"] = 0,
         collate_fn: Callable[[list[Any]], Any] | None = None,
         pin_memory: bool = False,
         drop_last: bool = False,
@@ -61,6 +61,7 @@ class StatefulDataLoader(DataLoader[_T_co]):
         device: torch.device | str | int | None = None,
         prefetch_to_device: int = 2,
         compute_stream: torch.cuda.Stream | None = None,
+        memory_budget: int | None = None,
     ) -> None:
         super().__init__(
             dataset,
@@ -86,9 +87,10 @@ class StatefulDataLoader(DataLoader[_T_co]):
             device=device,
             prefetch_to_device=prefetch_to_device,
             compute_stream=compute_stream,
+            memory_budget=memory_budget,
         )
         self.snapshot_every_n_steps = snapshot_every_n_steps
-        if num_workers > 0 and not self.in_order:
+        if self.num_workers > 0 and not self.in_order:
             warn_of_order()
         self._replace_samplers(
             shuffles=bool(shuffle) and self._dataset_kind == _DatasetKind.Map,

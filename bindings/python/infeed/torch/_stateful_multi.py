@@ -28,6 +28,7 @@ from infeed._worker.stateful import (
     make_stateful_fetcher,
 )
 from infeed.torch import _errors
+from infeed.torch._auto import AUTO
 from infeed.torch._iterator import _Iterator
 from infeed.torch._stateful_order import SamplerOrder
 from infeed.torch._stateful_single import FINISHED, LEN_CALLED, SHARED_SEED, warn_of_fast_forward
@@ -41,9 +42,12 @@ LAST_WORKER = "_last_yielded_worker_id"
 MAIN_SNAPSHOT = "_main_snapshot"
 NUM_WORKERS = "_num_workers"
 BASE_SEED = "_base_seed"
+FIRST_BATCH = "_first_batch"  # ours, of num_workers="auto": number of the epoch's first batch in its iterator's life
 WORKER_SNAPSHOTS = "_worker_snapshots"
 STEPS_SINCE = "_steps_since_snapshot"
 
+
+_FIRST_ACK = 1 << 62  # number of worker 0's acknowledgement, beyond those of batches
 
 # (batches, worker, the order's mark, states) of the last snapshot; batches since the epoch began; whether it ended.
 Position = tuple[tuple[int, int, Any, dict[int, bytes]], int, bool]
@@ -56,17 +60,24 @@ def warn_of_order() -> None:
     )
 
 
+def saved_num_workers(state: dict[str, Any] | None) -> int | str | None:
+    """Of an iterator with workers, else None."""
+    snapshot = (state or {}).get(SNAPSHOT)
+    return None if snapshot is None else snapshot[MAIN_SNAPSHOT].get(NUM_WORKERS)
+
+
 class MultiProgress:
     """What the state is made of; outlives the iterator that fills it."""
 
     def __init__(self, iterator: _StatefulIterator) -> None:
-        self.num_workers = iterator._num_workers
+        self.num_workers: int | str = iterator._num_workers if iterator._auto is None else AUTO
         self.in_order = iterator._in_order
         self.iterable = iterator._dataset_kind == _DatasetKind.Iterable
         self.base_seed = int(iterator._base_seed)
 
-    def begin(self, order: SamplerOrder, len_called: int | None, shared_seed: int | None) -> None:
+    def begin(self, order: SamplerOrder, len_called: int | None, shared_seed: int | None, first_batch: int) -> None:
         self.order = order
+        self.first_batch = first_batch
         self.len_called = len_called
         self.shared_seed = shared_seed
         self.yielded = 0
@@ -92,6 +103,8 @@ class MultiProgress:
             SHARED_SEED: self.shared_seed,
             BASE_SEED: self.base_seed,
         }
+        if self.num_workers == AUTO:
+            main[FIRST_BATCH] = self.first_batch
         snapshot = {
             SNAPSHOT_STEP: step,
             LAST_WORKER: worker,
@@ -101,7 +114,9 @@ class MultiProgress:
         return {SNAPSHOT: snapshot, STEPS_SINCE: yielded - step, FINISHED: finished}
 
     def worker_keys(self) -> Iterator[tuple[int, str]]:
-        return ((worker, f"worker_{worker}") for worker in range(self.num_workers))
+        """None where workers come and go: they keep no states."""
+        num_workers = 0 if isinstance(self.num_workers, str) else self.num_workers
+        return ((worker, f"worker_{worker}") for worker in range(num_workers))
 
     def _worker_state(self, worker: int, states: dict[int, bytes]) -> dict[str, Any]:
         if worker in states:
@@ -128,9 +143,9 @@ class _StatefulIterator(_Iterator):
 
     def _start_workers(self, loader: Any) -> None:
         self.progress = MultiProgress(self)
+        self._asks_workers = self._iterable or is_stateful(self._dataset)
         if self._loaded is not None:
             self._load_workers(self._loaded)
-        self._asks_workers = self._iterable or is_stateful(self._dataset)
         self._reports_state = self._asks_workers and self._interval == 1
         self._seed_in_use = self._shared_seed
         super()._start_workers(loader)
@@ -139,12 +154,15 @@ class _StatefulIterator(_Iterator):
         assert SNAPSHOT in state, f"State doesn't contain key '{SNAPSHOT}' expected for multiprocess dataloader"
         main = state[SNAPSHOT][MAIN_SNAPSHOT]
         saved = main[NUM_WORKERS]
+        self._base_seed = self.progress.base_seed = main.get(BASE_SEED, self._base_seed)
+        self._shared_seed = main.get(SHARED_SEED, self._shared_seed)
+        self._forwards = False
+        if AUTO in (saved, self.progress.num_workers) and not self._asks_workers:
+            return  # of map-style datasets without states: any number of workers continues it
         assert saved == self._num_workers, f"the state is of {saved} workers, num_workers is {self._num_workers}"
         workers = state[SNAPSHOT][WORKER_SNAPSHOTS]
         keys = dict(self.progress.worker_keys())
         assert set(workers) == set(keys.values()), f"the state is of {sorted(workers)}, expected {list(keys.values())}"
-        self._base_seed = self.progress.base_seed = main.get(BASE_SEED, self._base_seed)
-        self._shared_seed = main.get(SHARED_SEED, self._shared_seed)
         iterator_states = [(state[FETCHER_STATE] or {}).get(DATASET_ITER_STATE) for state in workers.values()]
         dataset_states = [state[DATASET_STATE] for state in workers.values()]
         self._forwards = self._iterable and all(state is None for state in iterator_states + dataset_states)
@@ -183,7 +201,7 @@ class _StatefulIterator(_Iterator):
         self._highest = self._next_number - 1  # number of the latest task that came back as a batch
         self._last_worker = self._num_workers - 1
         self._start_epoch_of_workers(first_iter)
-        self.progress.begin(self._order, self._IterableDataset_len_called, self._seed_in_use)
+        self.progress.begin(self._order, self._IterableDataset_len_called, self._seed_in_use, self._first_number)
         if self._loaded is not None and not self._forwards:
             self._restore(self._loaded[SNAPSHOT])
         self.progress.take_snapshot(self._last_worker, self._order.mark(), self._states)
@@ -194,10 +212,9 @@ class _StatefulIterator(_Iterator):
             operation, self._seed_in_use = worker_main.RESUME, self._shared_seed
         if self._awaits_workers if first_iter else self._asks_workers:
             for worker in range(self._num_workers):
-                task = pickle.dumps((operation, self._shared_seed, True))
-                self._exchange.post(self._next_number, worker, task)
-                self._acks[worker] = self._next_number
-                self._next_number += 1
+                number = _FIRST_ACK + worker
+                self._exchange.post(number, worker, pickle.dumps((operation, self._shared_seed, True)))
+                self._acks[worker] = number
         if self._awaits_workers:
             self.await_acks()
 
@@ -278,7 +295,11 @@ class _StatefulIterator(_Iterator):
         self._order.restore(main)
         self._IterableDataset_len_called = progress.len_called = main[LEN_CALLED]
         self._last_worker = snapshot[LAST_WORKER]
-        self._turn = (self._last_worker + 1) % self._num_workers
+        self._dispatch.begin((self._last_worker + 1) % self._num_workers)
+        self._first_number = progress.first_batch = main.get(FIRST_BATCH, self._first_number)
+        self._replies = self._order.yielded
+        self._next_number = self._first_number + self._replies
+        self._highest = self._next_number - 1
         self._num_yielded = self._counted = progress.yielded = snapshot[SNAPSHOT_STEP]
 
     def _catch_up(self, state: dict[str, Any]) -> None:
