@@ -19,14 +19,16 @@ constexpr int kSettlingBatches = 4;      // and one more for each worker
 constexpr double kLost = 0.05;           // of the time: worth a try
 constexpr double kFed = 0.02;            // of the time: nothing to win
 constexpr double kIdle = 0.5;            // of the workers' time
+constexpr double kSomeIdle = 0.2;        // of it: bursts may be what the trainer waits for
 constexpr double kGain = 0.03;           // of the pace: worth a worker
 constexpr double kHarm = 0.02;           // of the pace
 constexpr double kReserve = 1.3;         // more than the busy ones
 constexpr double kOtherPipeline = 0.25;  // of the pace: what was learnt no longer holds
 constexpr int kLongestPatience = 128;
 constexpr int kMostToBegin = 4;
-constexpr int kClaimantsForCpu = 8;                // where reads sleep,
-constexpr int kFewestClaimants = 32;               // as those from a network do
+constexpr int kPause = 4;             // times the step before, and kShortest at least: the trainer saved, or evaluated
+constexpr int kClaimantsForCpu = 8;   // where reads sleep,
+constexpr int kFewestClaimants = 32;  // as those from a network do
 constexpr int kWindowsBetweenLooks = 16;           // at memory
 constexpr std::uint64_t kLeastOfWorker = 4 << 20;  // bytes: stack, buffers, tables
 
@@ -59,28 +61,39 @@ AutoWorkers::AutoWorkers(const Limits& limits) noexcept : limits_(limits) {
 }
 
 void AutoWorkers::called(Clock::time_point now) noexcept {
-  if (running_) outside_ += now - returned_;
   called_ = now;
+  if (!running_) return;
+  const Clock::duration before = std::exchange(last_step_, now - returned_);
+  if (last_step_ > kShortest && last_step_ > kPause * before)
+    interrupted();
+  else
+    outside_ += last_step_;
 }
 
 bool AutoWorkers::returned(bool with_batch, Clock::time_point now) noexcept {
-  if (!with_batch) {  // between epochs the trainer evaluates, saves, and the workers begin anew
-    begin_window();
-    running_ = false;
-    settling_ = std::max(settling_, kSettlingBatches);
+  if (!with_batch) {
+    interrupted();
     return false;
   }
   returned_ = now;
   if (settling_ > 0) {
-    if (--settling_ == 0) begin_window();
+    begins_ = --settling_ == 0;
+    if (begins_) begin_window();
     running_ = true;
-    return false;
+    return begins_;
   }
   if (running_) inside_ += now - called_;
   running_ = true;
   ++batches_;
   const Clock::duration seen = inside_ + outside_;
   return (batches_ >= kFewestBatches && seen >= kShortest) || (batches_ >= kFewBatches && seen >= kLong);
+}
+
+// Between epochs the trainer evaluates, saves, and the workers begin anew.
+void AutoWorkers::interrupted() noexcept {
+  begin_window();
+  running_ = false;
+  settling_ = std::max(settling_, kSettlingBatches);
 }
 
 void AutoWorkers::begin_window() noexcept {
@@ -104,6 +117,10 @@ AutoWorkers::Window AutoWorkers::window(const WorkerTime& now) noexcept {
 }
 
 std::optional<AutoWorkers::Change> AutoWorkers::look(const WorkerTime& now, const AskMemory& memory) {
+  if (std::exchange(begins_, false)) {
+    seen_ = now;
+    return std::nullopt;
+  }
   const Window seen = window(now);
   if (memory && --windows_to_look_ <= 0) {
     windows_to_look_ = kWindowsBetweenLooks;
@@ -112,46 +129,56 @@ std::optional<AutoWorkers::Change> AutoWorkers::look(const WorkerTime& now, cons
   if (attempt_) {
     if (auto back = judge_attempt(seen)) return back;
   }
-  up_.passed();
-  down_.passed();
+  for (Patience* patience : {&up_, &down_, &deep_}) patience->passed();
   return step(seen, memory);
 }
 
 std::optional<AutoWorkers::Change> AutoWorkers::save_memory(const AskMemory& memory) {
   const Memory now = memory();
-  if (now.left >= 0 || workers_ == 1) return std::nullopt;
+  if (now.left >= 0 || (workers_ == 1 && times_deeper_ == 1)) return std::nullopt;
+  attempt_.reset();
+  const std::string why = fmt::format("memory is overdrawn by {:.0f} MB", -static_cast<double>(now.left) / 1e6);
+  if (times_deeper_ > 1) {
+    limits_.deepest = 1;
+    return change(workers_, 1, why);
+  }
   const double over = -static_cast<double>(now.left) / static_cast<double>(std::max(now.worker, kLeastOfWorker));
   limits_.most = std::max(1, workers_ - static_cast<int>(std::ceil(std::min(over, 64.0))));
-  Change fewer =
-      change(limits_.most, fmt::format("memory is overdrawn by {:.0f} MB, a worker takes {:.0f} MB",
-                                       -static_cast<double>(now.left) / 1e6, static_cast<double>(now.worker) / 1e6));
-  attempt_.reset();
-  return fewer;
+  return change(limits_.most, 1,
+                fmt::format("{}, a worker takes {:.0f} MB", why, static_cast<double>(now.worker) / 1e6));
+}
+
+AutoWorkers::Patience& AutoWorkers::patience(Move move) noexcept {
+  return move == Move::kMore ? up_ : move == Move::kFewer ? down_ : deep_;
 }
 
 std::optional<AutoWorkers::Change> AutoWorkers::judge_attempt(const Window& window) {
-  const Attempt attempt = *std::exchange(attempt_, std::nullopt);
-  const double faster = attempt.before.pace_s / window.pace_s - 1;
-  const bool added = workers_ > attempt.from;
-  Patience& patience = added ? up_ : down_;
+  const Attempt tried = *std::exchange(attempt_, std::nullopt);
+  const double faster = tried.before.pace_s / window.pace_s - 1;
   steady_pace_s_ = window.pace_s;
-  if (added ? faster >= kGain : faster >= -kHarm) {
-    patience = {};
+  if (faster >= (tried.move == Move::kFewer ? -kHarm : kGain)) {
+    patience(tried.move) = {};
     return std::nullopt;
   }
-  patience.tried_in_vain();
-  const std::string what =
-      added ? fmt::format("{} workers made batches only {} faster", workers_, percent(std::max(0.0, faster)))
-            : fmt::format("{} made them {} slower", workers_, percent(-faster));
-  Change back = change(attempt.from, what);
-  attempt_.reset();
-  return back;
+  patience(tried.move).tried_in_vain();
+  const std::string gain = percent(std::max(0.0, faster));
+  switch (tried.move) {
+    case Move::kMore:
+      return change(tried.workers, tried.times_deeper,
+                    fmt::format("{} workers made batches only {} faster", workers_, gain));
+    case Move::kFewer:
+      return change(tried.workers, tried.times_deeper,
+                    fmt::format("{} made them {} slower", workers_, percent(-faster)));
+    case Move::kDeeper: break;
+  }
+  return change(tried.workers, tried.times_deeper, fmt::format("the deeper queue made batches only {} faster", gain));
 }
 
 std::optional<AutoWorkers::Change> AutoWorkers::step(const Window& window, const AskMemory& memory) {
-  if (steady_pace_s_ > 0 && std::abs(window.pace_s / steady_pace_s_ - 1) > kOtherPipeline) up_ = down_ = {};
+  if (steady_pace_s_ > 0 && std::abs(window.pace_s / steady_pace_s_ - 1) > kOtherPipeline) up_ = down_ = deep_ = {};
   steady_pace_s_ = window.pace_s;
   std::optional<Change> next = window.lost > kLost ? more(window, memory) : fewer(window);
+  if (!next && window.lost > kLost) next = deeper(window, memory);
   if (next) attempt_->before = window;
   return next;
 }
@@ -173,28 +200,50 @@ std::optional<AutoWorkers::Change> AutoWorkers::more(const Window& window, const
   std::string why = fmt::format("the trainer waited {} of the time, the workers were busy {}", percent(window.lost),
                                 percent(1 - window.idle));
   if (workers_ + room < count) why += fmt::format("; memory has room for no more than {}", workers_ + room);
-  return change(std::min({count, workers_ + room, limits_.most}), std::move(why));
+  return attempt(Move::kMore, std::min({count, workers_ + room, limits_.most}), times_deeper_, std::move(why));
+}
+
+// Some batches take long, and the ones behind them are ready: more of those in store bridge the gap.
+std::optional<AutoWorkers::Change> AutoWorkers::deeper(const Window& window, const AskMemory& memory) {
+  if (deep_.wait > 0 || 2 * times_deeper_ > limits_.deepest || window.idle < kSomeIdle) return std::nullopt;
+  if (memory) {
+    const Memory now = memory();
+    if (now.left < static_cast<std::int64_t>(now.queue)) {
+      deep_.tried_in_vain();
+      return std::nullopt;
+    }
+  }
+  windows_to_look_ = 0;
+  return attempt(Move::kDeeper, workers_, 2 * times_deeper_,
+                 fmt::format("the trainer waited {} of the time, the workers were idle {}", percent(window.lost),
+                             percent(window.idle)));
 }
 
 std::optional<AutoWorkers::Change> AutoWorkers::fewer(const Window& window) {
   if (down_.wait > 0 || workers_ <= 1 || window.lost > kFed) return std::nullopt;
   if (window.idle > kIdle) {
     const int busy = static_cast<int>(std::ceil(workers_ * (1 - window.idle) * kReserve));
-    return change(std::clamp(busy, 1, workers_ - 1),
-                  fmt::format("the trainer waited {} of the time, the workers were idle {}", percent(window.lost),
-                              percent(window.idle)));
+    return attempt(Move::kFewer, std::clamp(busy, 1, workers_ - 1), times_deeper_,
+                   fmt::format("the trainer waited {} of the time, the workers were idle {}", percent(window.lost),
+                               percent(window.idle)));
   }
-  if (workers_ * limits_.threads * window.awake < limits_.usable_cpus) return std::nullopt;
-  return change(workers_ - 1,
-                fmt::format("{} workers leave the trainer none of {:.1f} CPUs", workers_, limits_.usable_cpus));
+  const bool one_can_go = workers_ * (1 - window.idle) <= workers_ - 1;
+  if (!one_can_go || workers_ * limits_.threads * window.awake < limits_.usable_cpus) return std::nullopt;
+  return attempt(Move::kFewer, workers_ - 1, times_deeper_,
+                 fmt::format("{} workers leave the trainer none of {:.1f} CPUs", workers_, limits_.usable_cpus));
 }
 
-AutoWorkers::Change AutoWorkers::change(int workers, std::string why) {
-  attempt_ = Attempt{.from = workers_};
+AutoWorkers::Change AutoWorkers::attempt(Move move, int workers, int times_deeper, std::string why) {
+  attempt_ = Attempt{.move = move, .workers = workers_, .times_deeper = times_deeper_};
+  return change(workers, times_deeper, std::move(why));
+}
+
+AutoWorkers::Change AutoWorkers::change(int workers, int times_deeper, std::string why) {
   workers_ = workers;
+  times_deeper_ = times_deeper;
   settling_ = kSettlingBatches + workers;
   begin_window();
-  return {workers, std::move(why)};
+  return {workers, times_deeper, std::move(why)};
 }
 
 void AutoWorkers::refused(int workers) noexcept {

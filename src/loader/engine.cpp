@@ -233,6 +233,7 @@ void Loader::Engine::drop_epoch() {
   unarmed_.reset();
   pending_ = nullptr;
   in_epoch_ = started_ = false;
+  if (auto_workers_) auto_workers_->interrupted();
   drain_cancelled();
 }
 

@@ -13,6 +13,8 @@ namespace infeed {
 namespace {
 
 constexpr std::uint64_t kMega = 1'000'000;
+constexpr int kTimesDeeper = 8;    // than usual, at most,
+constexpr int kDeepestQueue = 32;  // batches: a claim looks at every slot
 
 }  // namespace
 
@@ -38,7 +40,8 @@ void Loader::Engine::begin_with_auto(const MachineLimits& limits) {
       AutoWorkers::Limits{.usable_cpus = limits.usable_cpus,
                           .threads = std::max(1, options_.threads_per_worker),
                           .most = stream_ != nullptr ? std::min(most, std::max(1, options_.stream_shards)) : most,
-                          .first = budget > 0 ? 1 : 0});
+                          .first = budget > 0 ? 1 : 0,
+                          .deepest = options_.prefetch > 0 ? 1 : kTimesDeeper});
   options_.num_workers = auto_workers_->workers();
 }
 
@@ -46,7 +49,7 @@ void Loader::Engine::begin_with_auto(const MachineLimits& limits) {
 void Loader::Engine::make_room_for_auto() {
   if (!auto_workers_) return;
   const int most = auto_workers_->most();
-  const int depth = options_.prefetch > 0 ? options_.prefetch : default_depth(settings_, most);
+  const int depth = options_.prefetch > 0 ? options_.prefetch : std::max(default_depth(settings_, most), kDeepestQueue);
   settings_.num_slots = std::max(settings_.num_slots, depth + most);
   if (options_.max_restarts < 0) settings_.max_restarts = most;
 }
@@ -90,15 +93,21 @@ void Loader::Engine::adapt(bool with_batch) {
   const auto next = auto_workers_->look(time, [this] { return memory_for_workers(); });
   if (!next) return;
   try {
-    resize(next->workers);
+    if (next->workers != before) resize(next->workers);
   } catch (const Error& error) {
     auto_workers_->refused(pool_->num_workers());  // some of them may have come
     note_processes();
     log(LogLevel::kWarning, fmt::format("num_workers=auto stays at {}: {}", pool_->num_workers(), error.what()));
     return;
   }
-  if (options_.prefetch == 0) depth_ = default_depth(settings_, next->workers);
-  log(LogLevel::kInfo, fmt::format("num_workers=auto: {} -> {}: {}.", before, next->workers, next->why));
+  const int depth_before = depth_;
+  if (options_.prefetch == 0) {
+    const int usual = default_depth(settings_, next->workers);
+    depth_ = std::max(usual, std::min(next->times_deeper * usual, kDeepestQueue));
+  }
+  const std::string change = next->workers != before ? fmt::format("{} -> {}", before, next->workers)
+                                                     : fmt::format("prefetch {} -> {}", depth_before, depth_.load());
+  log(LogLevel::kInfo, fmt::format("num_workers=auto: {}: {}.", change, next->why));
 }
 
 // The largest worker tells what the next may grow to.
@@ -113,6 +122,7 @@ AutoWorkers::Memory Loader::Engine::memory_for_workers() const {
     if (pid != own) memory.worker = std::max(memory.worker, pss);
   }
   if (settings_.whole && options_.prefetch == 0) memory.worker += batch_estimate();  // the depth follows the workers
+  memory.queue = batch_estimate() * static_cast<std::uint64_t>(depth_);
   if (budget > 0) {
     memory.left = budget - all;
   } else if (const auto left = read_machine_limits().memory_left) {

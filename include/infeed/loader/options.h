@@ -78,7 +78,7 @@ struct LoaderOptions {
   /// Threads of each worker. Default 1; at most 64, and 256 over all workers.
   int threads_per_worker = 1;
   /// Batches in flight, in all. Default 0: 2 for cooperative filling, up to 8 where batches are small (2 MiB in all);
-  /// max(2, workers + 1) for whole. Each costs one batch of memory.
+  /// max(2, workers + 1) for whole; kAutoWorkers may find 8 times that, up to 32. Each costs one batch of memory.
   int prefetch = 0;
   Filling filling = Filling::kAuto;
   /// Batches come in the sampler's order (default) or as they are ready. kSkip needs the order and keeps it.
