@@ -36,24 +36,22 @@ struct Pace {
   Station station = Station::kTrainer;
 };
 
-// The caller does the work: all in a row.
-Pace serial(const PipelineCosts& c, double copy_s) {
-  const double parts[] = {c.sample_s, copy_s, c.step_s};
-  const Station stations[] = {Station::kWorkers, Station::kCopies, Station::kTrainer};
-  const auto largest = std::max_element(std::begin(parts), std::end(parts)) - std::begin(parts);
-  return {c.sample_s + copy_s + c.step_s, stations[largest]};
+// The caller does the work, then its step.
+Pace serial(const PipelineCosts& c) {
+  return {c.sample_s + c.step_s, c.sample_s > c.step_s ? Station::kWorkers : Station::kTrainer};
 }
 
 Pace overlapped(const PipelineCosts& c, const WorkerSetting& setting, double copy_s) {
+  const int readers = std::max(1, setting.claimants());  // without workers the thread that queues the copies reads
   const double turn_s = c.step_s + c.hand_over_s + (setting.pinned ? 0 : copy_s);
   const double cpu_s = c.sample_s * c.cpu_share + c.step_s * c.trainer_cpus + c.hand_over_s;
   const std::array<std::pair<double, Station>, 4> stations = {std::pair{turn_s, Station::kTrainer},
                                                               {copy_s, Station::kCopies},
-                                                              {c.sample_s / setting.claimants(), Station::kWorkers},
+                                                              {c.sample_s / readers, Station::kWorkers},
                                                               {cpu_s / c.usable_cpus, Station::kProcessors}};
   const auto busiest = *std::max_element(stations.begin(), stations.end(),
                                          [](const auto& a, const auto& b) { return a.first < b.first; });
-  return {busiest.first + c.unevenness_s / setting.depth() + c.crosstalk_s * setting.claimants(), busiest.second};
+  return {busiest.first + c.unevenness_s / setting.depth() + c.crosstalk_s * readers, busiest.second};
 }
 
 }  // namespace
@@ -129,7 +127,7 @@ const char* to_string(Station station) noexcept {
 Prediction predict(const PipelineCosts& costs, const WorkerSetting& setting) {
   check(costs);
   const double copy_s = costs.copy_s * (setting.pinned ? 1 : costs.pageable_factor);
-  const Pace pace = setting.claimants() == 0 ? serial(costs, copy_s) : overlapped(costs, setting, copy_s);
+  const Pace pace = setting.claimants() == 0 && copy_s <= 0 ? serial(costs) : overlapped(costs, setting, copy_s);
   return {.samples_per_s = 1 / pace.cycle_s,
           .memory_bytes = memory(costs, setting),
           .utilisation = costs.step_s / pace.cycle_s,

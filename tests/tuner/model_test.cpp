@@ -6,6 +6,7 @@
 
 #include "infeed/base/error.h"
 #include "infeed/tuner/fit.h"
+#include "tuner/published_sweeps.h"
 
 namespace infeed {
 namespace {
@@ -17,18 +18,6 @@ WorkerSetting pageable(int workers) {
   WorkerSetting setting = forked(workers);
   setting.pinned = false;
   return setting;
-}
-
-// A picture classifier on a large card: rise, flat, fall.
-std::vector<MeasuredRow> classifier_rows() {
-  return {{forked(0), 1200, 0, 0.27}, {forked(4), 3800}, {forked(8), 3900, 0, 0.85}, {forked(16), 3600}};
-}
-// 100,000 pictures, with the memory of all processes.
-std::vector<MeasuredRow> pictures_rows() {
-  return {{forked(0), 100e3 / 214, 8.2e9, 0.65},
-          {forked(2), 100e3 / 178, 14.7e9, 0.82},
-          {forked(4), 100e3 / 165, 22.3e9, 0.89},
-          {forked(8), 100e3 / 168, 38.1e9, 0.87}};
 }
 
 PipelineCosts decoding() {
@@ -53,6 +42,11 @@ TEST(PredictTest, AddsAllTimesWithoutWorkers) {
   const Prediction p = predict({.sample_s = 4e-3, .step_s = 1e-3}, forked(0));
   EXPECT_NEAR(p.samples_per_s, 200, 1e-9);
   EXPECT_NEAR(p.utilisation, 0.2, 1e-9);
+}
+
+TEST(PredictTest, ReadsBesideTheCopiesWithoutWorkers) {
+  const PipelineCosts costs{.sample_s = 4e-3, .step_s = 1e-3, .copy_s = 2e-3};
+  EXPECT_NEAR(predict(costs, forked(0)).samples_per_s, 250, 1e-9);
 }
 
 TEST(PredictTest, RisesWithTheWorkersUntilTheTrainerIsTheLimit) {
@@ -93,20 +87,20 @@ TEST(PredictTest, RefusesCostsThatMakeNoSense) {
 }
 
 TEST(FitTest, FitsTheClassifiersRowsWithinTenPercent) {
-  const Fit fit = fit_costs(classifier_rows());
+  const Fit fit = fit_costs(published_classifier());
   EXPECT_LT(fit.rate_error, 0.10) << fit.str();
   EXPECT_LT(fit.utilisation_error, 0.10) << fit.str();
 }
 
 TEST(FitTest, FitsThePicturesRowsWithinTenPercent) {
-  const Fit fit = fit_costs(pictures_rows());
+  const Fit fit = fit_costs(published_pictures());
   EXPECT_LT(fit.rate_error, 0.10) << fit.str();
   EXPECT_LT(fit.memory_error, 0.10) << fit.str();
   EXPECT_LT(fit.utilisation_error, 0.10) << fit.str();
 }
 
 TEST(FitTest, FindsCostsThatOneCouldMeasure) {
-  const PipelineCosts costs = fit_costs(pictures_rows()).costs;
+  const PipelineCosts costs = fit_costs(published_pictures()).costs;
   EXPECT_NEAR(costs.step_s, 1.45e-3, 0.1e-3) << costs.str();
   EXPECT_NEAR(costs.sample_s, 0.7e-3, 0.2e-3) << costs.str();
   EXPECT_NEAR(costs.worker_bytes, 3.6e9, 0.3e9) << costs.str();
@@ -125,7 +119,8 @@ TEST(FitTest, RecoversRowsThatTheModelMade) {
 TEST(FitTest, RecoversCopiesFromPinnedAndPageableRows) {
   const PipelineCosts costs{.sample_s = 1e-3, .step_s = 0.2e-3, .copy_s = 0.4e-3, .pageable_factor = 2};
   const Fit fit =
-      fit_costs(rows_of(costs, {forked(0), forked(1), forked(2), forked(4), pageable(0), pageable(1), pageable(4)}));
+      fit_costs(rows_of(costs, {forked(0), forked(1), forked(2), forked(4), pageable(0), pageable(1), pageable(4)}),
+                {.hand_over_s = 0});
   EXPECT_LT(fit.rate_error, 0.02) << fit.str();
   EXPECT_NEAR(fit.costs.copy_s, 0.4e-3, 0.05e-3) << fit.str();
 }

@@ -43,11 +43,11 @@ class Machine {
   double most_bytes = 0;
 
   /// Of all workers from 0 to 64 and depths up to 8 times the workers'.
-  [[nodiscard]] double best(double budget = 0) const {
+  [[nodiscard]] double best(double budget = 0, WorkerKind kind = WorkerKind::kThread) const {
     double rate = predict(costs_, {.kind = WorkerKind::kInline}).samples_per_s;
     for (int workers = 1; workers <= 64; ++workers) {
       for (const int prefetch : {0, 4 * workers, 8 * workers}) {
-        const Prediction p = predict(costs_, {.workers = workers, .prefetch = prefetch});
+        const Prediction p = predict(costs_, {.kind = kind, .workers = workers, .prefetch = prefetch});
         if (budget == 0 || p.memory_bytes <= budget) rate = std::max(rate, p.samples_per_s);
       }
     }
@@ -107,6 +107,24 @@ TEST(TuneTest, NeverRunsWhatWouldExceedTheMemoryBudget) {
   const Tuned tuned = tuned_by(machine, {.kinds = {WorkerKind::kFork}, .memory_budget = 3'500'000'000});
   EXPECT_LE(machine.most_bytes, 3.5e9);
   EXPECT_EQ(tuned.chosen.setting.workers, 8) << tuned.str();
+}
+
+TEST(TuneTest, ComesWithinFivePercentOfTheBestBelowABudget) {
+  constexpr double kBudget = 2e9;
+  for (const Pipeline& pipeline : pipelines()) {
+    PipelineCosts costs = pipeline.costs;
+    costs.base_bytes = 1e9;
+    costs.worker_bytes = 2e8;
+    costs.batch_bytes = 2e7;
+    Machine machine(costs);
+    const Tuned tuned = tuned_by(machine, {.kinds = {WorkerKind::kFork},
+                                           .memory_budget = static_cast<std::uint64_t>(kBudget),
+                                           .batch_bytes = 20'000'000});
+    EXPECT_LE(machine.most_bytes, kBudget) << pipeline.name << '\n' << tuned.str();
+    EXPECT_GT(machine.rate(tuned.chosen.setting), 0.95 * machine.best(kBudget, WorkerKind::kFork))
+        << pipeline.name << '\n'
+        << tuned.str();
+  }
 }
 
 TEST(TuneTest, DeepensTheQueueOfABurstyPipeline) {
