@@ -41,6 +41,15 @@ void slow_rows(const Bed& bed, Report& report);     // E12
 void staging(const Bed& bed, Report& report);       // E13
 void insight(const Bed& bed, Report& report);       // E14
 
+// How many workers: S1 to S6 in s_workers.cpp.
+void workers_decode(const Bed& bed, Report& report);    // S1
+void workers_read(const Bed& bed, Report& report);      // S2
+void workers_transfer(const Bed& bed, Report& report);  // S3
+void workers_trainer(const Bed& bed, Report& report);   // S4
+void workers_bursty(const Bed& bed, Report& report);    // S5
+void workers_budget(const Bed& bed, Report& report);    // S6
+void published_sweeps(const Bed& bed, Report& report);  // S7
+
 void torch_pictures(const Bed& bed, Report& report);  // L1, both in l_torch_data.cpp
 void torch_rows(const Bed& bed, Report& report);      // L2
 

@@ -2,7 +2,7 @@
 # MORE: questions that this build answers too.
 cmake_minimum_required(VERSION 3.25)
 
-set(questions E1 E4 E5 E6 E7 E8 E9 E11 E12 E13 E14 J1 J2 J3 J5 J6 J7 J8 ${MORE})  # E10 and T1 to T8 need LibTorch
+set(questions E1 E4 E5 E6 E7 E8 E9 E11 E12 E13 E14 J1 J2 J3 J5 J6 J7 J8 S1 S2 S3 S4 S5 S6 S7 ${MORE})  # E10 and T1 to T8 need LibTorch
 list(JOIN questions , only)
 execute_process(COMMAND ${BENCH} --quick --only ${only} --json ${FOLDER}/quick.json --scratch ${FOLDER}/images
   RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
