@@ -148,11 +148,17 @@ RunFigures run_job(const Dataset& dataset, const WorkerSetting& setting, const J
 }
 
 Measure measure_job(const Dataset& dataset, JobOptions job, int repetitions) {
-  return [&dataset, job = std::move(job), repetitions](const WorkerSetting& setting) -> Trial {
+  return measure_runs(
+      [&dataset, job = std::move(job)](const WorkerSetting& setting) { return run_job(dataset, setting, job); },
+      repetitions);
+}
+
+Measure measure_runs(RunSetting run, int repetitions) {
+  return [run = std::move(run), repetitions](const WorkerSetting& setting) -> Trial {
     Trial trial{.setting = setting};
     std::vector<double> rates, utilisations, others;
     for (int i = 0; i < std::max(1, repetitions); ++i) {
-      const RunFigures figures = run_job(dataset, setting, job);
+      const RunFigures figures = run(setting);
       if (figures.stopped) return {.setting = setting, .stopped = true};
       rates.push_back(figures.samples_per_s);
       utilisations.push_back(figures.utilisation);

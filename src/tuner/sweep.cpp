@@ -65,10 +65,10 @@ struct Runs {
   }
 };
 
-bool run_once(const Dataset& dataset, const SweepOptions& options, Runs& runs) {
+bool run_once(const RunSetting& run, Runs& runs) {
   if (!runs.refused.empty()) return true;
   try {
-    RunFigures figures = run_job(dataset, runs.setting, options.job);
+    RunFigures figures = run(runs.setting);
     if (figures.stopped) return false;
     runs.figures.push_back(std::move(figures));
   } catch (const ConfigError& error) {
@@ -165,6 +165,11 @@ void add_model(SweepReport& report, const SweepOptions& options) {
 }  // namespace
 
 SweepReport sweep(const Dataset& dataset, const SweepOptions& options) {
+  return sweep([&](const WorkerSetting& setting) { return run_job(dataset, setting, options.job); }, options,
+               dataset.size());
+}
+
+SweepReport sweep(const RunSetting& run_setting, const SweepOptions& options, std::int64_t samples) {
   std::vector<Runs> all;
   for (const WorkerSetting& setting : settings_of(options)) all.push_back({setting});
   if (all.empty() || options.repetitions < 1)
@@ -175,13 +180,13 @@ SweepReport sweep(const Dataset& dataset, const SweepOptions& options) {
   for (int repetition = 0; repetition < options.repetitions && !report.interrupted; ++repetition) {
     for (Runs& one : all) {
       if (options.on_progress) options.on_progress(++run, runs, one.setting);
-      if (run_once(dataset, options, one)) continue;
+      if (run_once(run_setting, one)) continue;
       report.interrupted = true;
       break;
     }
   }
   for (const Runs& one : all) {
-    if (!one.figures.empty() || !one.refused.empty()) report.rows.push_back(row_of(one, dataset.size()));
+    if (!one.figures.empty() || !one.refused.empty()) report.rows.push_back(row_of(one, samples));
     report.others_share += one.middle(&RunFigures::others_share) / static_cast<double>(all.size());
   }
   if (report.rows.empty()) throw Error("the sweep was stopped before its first run was done.");
