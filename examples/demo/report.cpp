@@ -57,15 +57,17 @@ Json to_json(const Report& report) {
 }
 
 void write(const std::string& text, const std::string& path) {
-  const std::string partial = path + ".partial-" + std::to_string(getpid());
+  std::error_code error;
+  const bool is_replaceable = !fs::exists(path, error) || fs::is_regular_file(path, error);  // a pipe is not
+  const std::string partial = is_replaceable ? path + ".partial-" + std::to_string(getpid()) : path;
   std::ofstream file(partial);
   file << text;
   file.close();
-  std::error_code error;
-  if (file) fs::rename(partial, path, error);
+  error.clear();
+  if (file && is_replaceable) fs::rename(partial, path, error);
   if (file && !error) return;
   std::error_code ignored;
-  fs::remove(partial, ignored);
+  if (is_replaceable) fs::remove(partial, ignored);
   throw std::runtime_error("cannot write " + path + "; is the disk full?");
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "loader/tracer.h"
@@ -13,16 +14,10 @@ namespace {
 
 constexpr const char* kStages[] = {"read", "decode", "transform", "collate"};
 
+// A thread's name is cut in the middle of a character where it is too long.
 std::string quoted(std::string_view text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    if (static_cast<unsigned char>(c) < ' ')
-      result += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    else
-      result += c;
-  }
-  return result + '"';
+  using nlohmann::json;
+  return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 /// Writes events one after another.

@@ -4,11 +4,11 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
-#include <fstream>
+#include <mutex>
 
 #include "base/clock.h"
+#include "base/whole_file.h"
 #include "infeed/base/error.h"
 #include "infeed/base/log.h"
 #include "infeed/loader/trace.h"
@@ -16,6 +16,8 @@
 
 namespace infeed {
 namespace {
+
+constexpr std::string_view kWhat = "the trace";
 
 std::string with_pid(std::string path) {
   for (std::size_t at = 0; (at = path.find("%p", at)) != std::string::npos;)
@@ -113,6 +115,7 @@ std::string this_thread_name() {
 Trace::Trace(std::string path) : path_(with_pid(std::move(path))) {
   watch_forks();
   home_ = process_generation();
+  if (!path_.empty()) check_whole_file(path_, kWhat);
   if (!Tracer::instance().start())
     throw ConfigError("a trace runs in this process already (INFEED_TRACE, or another infeed::Trace). End it first.");
 }
@@ -134,17 +137,7 @@ std::string Trace::json() const {
   return Tracer::instance().json();
 }
 
-// Whole or not at all: who reads the file meets no half of it.
-void Trace::write(const std::string& path) const {
-  const std::string text = json(), part = path + ".part";
-  std::ofstream file(part, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file || std::rename(part.c_str(), path.c_str()) != 0) {
-    std::remove(part.c_str());
-    throw DataError(fmt::format("the trace cannot be written to {}: {}.", path, std::strerror(errno)));
-  }
-}
+void Trace::write(const std::string& path) const { write_whole_file(path, json(), kWhat); }
 
 bool Trace::running() noexcept {
   static_cast<void>(Tracer::instance());
@@ -166,8 +159,13 @@ void trace_by_environment() {
   std::call_once(once, [] {
     const char* path = std::getenv("INFEED_TRACE");
     if (path == nullptr || *path == '\0' || Tracer::running()) return;
-    static Trace* const trace = new Trace(path);
-    std::atexit([] { delete trace; });
+    static Trace* trace = nullptr;
+    try {
+      trace = new Trace(path);
+      std::atexit([] { delete trace; });
+    } catch (const Error& error) {
+      log(LogLevel::kError, std::string("INFEED_TRACE: ") + error.what());
+    }
   });
 }
 

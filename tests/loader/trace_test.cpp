@@ -144,6 +144,17 @@ TEST(TraceFileTest, SaysWhereItCannotBeWritten) {
   EXPECT_THROW(trace.write("/nowhere/t.json"), DataError);
 }
 
+TEST(TraceFileTest, SaysSoBeforeItBegins) {
+  EXPECT_THROW(Trace("/nowhere/t.json"), DataError);
+  EXPECT_FALSE(Trace::running());
+}
+
+TEST(TraceFileTest, IsJsonWhateverThreadsAndSpansAreNamed) {
+  const Trace trace;
+  Trace::span("cut \xc3", 0, 1);
+  EXPECT_TRUE(json::accept(trace.json()));
+}
+
 TEST(TraceLifeTest, OnlyOneRuns) {
   const Trace trace;
   EXPECT_THROW(Trace(), ConfigError);

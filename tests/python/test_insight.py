@@ -126,6 +126,13 @@ def test_only_one_trace_runs(tmp_path):
         second.__enter__()
 
 
+def test_a_trace_that_cannot_be_written_does_not_begin(tmp_path):
+    with pytest.raises(infeed.DataError, match="the trace cannot be written"), infeed.trace(tmp_path / "nowhere" / "t.json"):
+        pytest.fail("it began")
+    with infeed.trace(tmp_path / "t.json"):
+        pass
+
+
 def test_the_environment_asks_for_a_trace(tmp_path):
     program = (
         "import infeed; loader = infeed.Loader(infeed.datasets.Synthetic(8, {'x': ('uint8', (4,))}), num_workers=1);"

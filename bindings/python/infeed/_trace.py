@@ -22,7 +22,7 @@ class trace:
     The file, in Chrome's Trace Event Format, is written at the end; open it at ui.perfetto.dev. `%p` in its name is the
     process's id. The environment variable INFEED_TRACE names a file for a whole run, without a change of the program.
 
-    Cost: under 5 % of the fastest loader there is. One at a time: ConfigError.
+    Cost: under 5 % of the fastest loader there is. One at a time: ConfigError. A file without a place: DataError.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:

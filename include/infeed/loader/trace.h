@@ -26,7 +26,7 @@ class INFEED_API Trace {
   static constexpr std::size_t kMostEvents = std::size_t{1} << 20;
 
   /// Begins. `path`: the file that is written at the end, %p in it is this process's id; empty: none. Throws
-  /// ConfigError where one runs already.
+  /// ConfigError where one runs already, DataError where the file has no place.
   explicit Trace(std::string path = {});
   /// Ends, and writes the file; a failure is logged.
   ~Trace();
