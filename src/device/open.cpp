@@ -54,6 +54,7 @@ std::vector<std::filesystem::path> plugin_folders() {
     rest.remove_prefix(std::min(colon + 1, rest.size()));
   }
   folders.push_back(library_folder());
+  folders.push_back((library_folder() / "../lib").lexically_normal());  // of the command
   return folders;
 }
 

@@ -10,13 +10,16 @@
 namespace infeed {
 namespace {
 
-constexpr int kMaxRegistrations = 64;
+constexpr int kMaxRegistrations = StagerOptions::kMostInFlight + 1;
 constexpr const char* kUsualDevice = "cuda:0";
 
 void check_destination(const LoaderOptions& options) {
   if (options.prefetch_to_device < 0)
     throw ConfigError(fmt::format("prefetch_to_device is {}; it counts batches. Use 0 to copy them yourself.",
                                   options.prefetch_to_device));
+  if (options.prefetch_to_device > StagerOptions::kMostInFlight)
+    throw ConfigError(fmt::format("prefetch_to_device is {}; up to {} batches are possible.",
+                                  options.prefetch_to_device, StagerOptions::kMostInFlight));
   if (options.compute_stream != nullptr && options.device.empty())
     throw ConfigError("compute_stream is given and no device; name the stream's device.");
 }
@@ -59,8 +62,10 @@ StagedSource::StagedSource(std::unique_ptr<Loader> host, std::shared_ptr<Device>
     default_stream_ = device->borrow_stream(nullptr);
     compute = default_stream_.get();
   }
-  stager_.emplace(*host_, std::move(device),
-                  StagerOptions{.in_flight = options.prefetch_to_device, .compute_stream = compute});
+  stager_.emplace(
+      *host_, std::move(device),
+      StagerOptions{
+          .in_flight = options.prefetch_to_device, .compute_stream = compute, .max_registrations = kMaxRegistrations});
 }
 
 std::optional<Batch> StagedSource::next() {

@@ -12,13 +12,11 @@
 namespace infeed {
 namespace {
 
-constexpr int kMaxInFlight = 64;
-
 void check_options(const Device* device, const StagerOptions& options) {
   if (device == nullptr) throw ConfigError("the stager has no device. Give a HostDevice to train on the CPU.");
-  if (options.in_flight < 1 || options.in_flight > kMaxInFlight)
-    throw ConfigError(
-        fmt::format("in_flight is {}; between 1 and {} batches are possible.", options.in_flight, kMaxInFlight));
+  if (options.in_flight < 1 || options.in_flight > StagerOptions::kMostInFlight)
+    throw ConfigError(fmt::format("in_flight is {}; between 1 and {} batches are possible.", options.in_flight,
+                                  StagerOptions::kMostInFlight));
   if (options.max_held < 0)
     throw ConfigError(fmt::format("max_held is {}; use 0 for what the device allows.", options.max_held));
   if (options.max_registrations <= options.in_flight)

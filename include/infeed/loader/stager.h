@@ -23,8 +23,9 @@
 namespace infeed {
 
 struct StagerOptions {
+  static constexpr int kMostInFlight = 64;
   /// Batches copied, or being copied, ahead of next(). Default 2. Each costs one batch of device memory, and an extent
-  /// of host memory until its copy has passed. 1 to 64.
+  /// of host memory until its copy has passed. 1 to kMostInFlight.
   int in_flight = 2;
   /// Where the batches are used; borrowed, must outlive the stager. Default null: the stager's own compute_stream().
   DeviceStream* compute_stream = nullptr;
