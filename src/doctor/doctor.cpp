@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "doctor/machine.h"
+#include "infeed/base/error.h"
 
 namespace infeed {
 namespace {
@@ -222,6 +225,9 @@ State DoctorReport::to_state() const {
 }
 
 DoctorReport examine_machine(const DoctorOptions& options) {
+  std::error_code none;
+  if (!options.root.empty() && !std::filesystem::is_directory(options.root, none))
+    throw DataError(fmt::format("{} is no folder that holds a machine's files.", options.root));
   const MachineFacts machine = look_at_machine(options.root);
   DoctorReport report;
   report.facts = facts_of(machine);

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "base/phrase.h"
 #include "infeed/base/error.h"
 #include "infeed/base/log.h"
 
@@ -59,11 +60,10 @@ bool Registrations::lock_anew(std::byte* begin, std::byte* end) {
   } catch (const Error& error) {
     refused_ = true;
     ranges_.erase(begin);
-    const std::string why = error.what();
     log(LogLevel::kWarning,
         fmt::format("batches are copied from memory that is not page-locked, which is slower: {}. Raise the limit of "
                     "locked memory (ulimit -l), or lower prefetch.",
-                    why.substr(0, why.find_last_not_of('.') + 1)));
+                    phrase(error.what())));
   }
   recount();
   return !refused_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/phrase.h"
 #include "infeed/base/error.h"
 #include "loader/staging_line.h"
 #include "loader/tracer.h"
@@ -230,7 +231,7 @@ void Stager::Line::run_short(const std::string& why) {
   shortage_ = std::make_exception_ptr(
       MemoryError(fmt::format("no memory for one more staged batch: {}. {} staged batches are held. Drop some of them, "
                               "or lower in_flight ({}) or batch_size.",
-                              why.substr(0, why.find_last_not_of('.') + 1), held_, options_.in_flight)));
+                              phrase(why), held_, options_.in_flight)));
 }
 
 // Under the lock. The first failure is the one that tells.

@@ -3,13 +3,24 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <string>
 
 namespace infeed::tools {
 
 struct Command {
   CLI::App* app = nullptr;
   std::function<int()> run;  ///< the exit status
+  int failed = 1;            ///< the exit status where it throws
 };
+
+/// Runs it. What it throws, and output that could not be written, is said on standard error.
+[[nodiscard]] int run_command(const Command& command, const std::string& name);
+
+/// To standard error, whether or not that can be written.
+void say(const std::string& text);
+
+/// Where the program was started with standard streams closed, they lead nowhere. To be called first.
+void keep_standard_streams();
 
 [[nodiscard]] Command add_prepare(CLI::App& program);
 [[nodiscard]] Command add_doctor(CLI::App& program);

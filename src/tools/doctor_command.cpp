@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -24,7 +25,8 @@ struct Given {
 std::string read_all(const std::string& path) {
   if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
   std::ifstream file(path);
-  if (!file) throw DataError(fmt::format("{} cannot be read.", path));
+  std::error_code none;
+  if (!file || std::filesystem::is_directory(path, none)) throw DataError(fmt::format("{} cannot be read.", path));
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
@@ -37,15 +39,10 @@ std::string csv(const DoctorReport& report) {
 }
 
 int run(const Given& given) {
-  try {
-    DoctorReport report = examine_machine(given.options);
-    if (!given.stats.empty()) examine_loader(LoaderStats::from_state(State::from_json(read_all(given.stats))), report);
-    fmt::print("{}", given.json ? report.to_state().to_json() + "\n" : given.csv ? csv(report) : report.str());
-    return report.exit_code();
-  } catch (const Error& error) {
-    fmt::print(stderr, "infeed doctor: {}\n", error.what());
-    return kNotExamined;
-  }
+  DoctorReport report = examine_machine(given.options);
+  if (!given.stats.empty()) examine_loader(LoaderStats::from_state(State::from_json(read_all(given.stats))), report);
+  fmt::print("{}", given.json ? report.to_state().to_json() + "\n" : given.csv ? csv(report) : report.str());
+  return report.exit_code();
 }
 
 }  // namespace
@@ -62,7 +59,7 @@ Command add_doctor(CLI::App& program) {
                  "Folder in front of /proc, /sys and /dev, to look at a copy of another machine's");
   CLI::Option* json = app.add_flag("--json", given->json, "Print facts and findings as JSON");
   app.add_flag("--csv", given->csv, "Print the findings as CSV")->excludes(json);
-  return {&app, [given] { return run(*given); }};
+  return {&app, [given] { return run(*given); }, kNotExamined};
 }
 
 }  // namespace infeed::tools

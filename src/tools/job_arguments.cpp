@@ -4,34 +4,58 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cmath>
 #include <csignal>
-#include <fstream>
 
+#include "base/whole_file.h"
 #include "infeed/base/error.h"
 #include "infeed/dataset/image_folder.h"
 #include "infeed/dataset/synthetic.h"
 #include "infeed/transform/image.h"
+#include "tools/command.h"
 
 namespace infeed::tools {
 namespace {
 
+constexpr std::int64_t kMostSampleKb = 1'000'000'000;
+
 std::atomic<bool> asked_to_stop{false};
 
+std::string check_not_negative(const std::string& text) {
+  double value = 0;
+  const bool good = CLI::detail::lexical_cast(text, value) && value >= 0 && std::isfinite(value);
+  return good ? std::string() : text + " is not a number of 0 or more";
+}
+
 }  // namespace
+
+const CLI::Validator kNotNegative(check_not_negative, "0 OR MORE");
 
 void JobArguments::add_to(CLI::App& app) {
   app.add_option("--images,--data", images, "Folder of pictures, a folder for each class. Default: made-up samples");
   app.add_option("--image-size", image_size, "Side of the training crops, pixels")->capture_default_str();
-  app.add_option("--samples", samples, "Made-up: how many")->capture_default_str();
-  app.add_option("--cost-us", cost_us, "Made-up: CPU time of a sample, microseconds")->capture_default_str();
-  app.add_option("--wait-us", wait_us, "Made-up: time that its read sleeps, microseconds")->capture_default_str();
-  app.add_option("--sample-kb", sample_kb, "Made-up: size of a sample, kB")->capture_default_str();
+  app.add_option("--samples", samples, "Made-up: how many")->check(kNotNegative)->capture_default_str();
+  app.add_option("--cost-us", cost_us, "Made-up: CPU time of a sample, microseconds")
+      ->check(kNotNegative)
+      ->capture_default_str();
+  app.add_option("--wait-us", wait_us, "Made-up: time that its read sleeps, microseconds")
+      ->check(kNotNegative)
+      ->capture_default_str();
+  app.add_option("--sample-kb", sample_kb, "Made-up: size of a sample, kB")
+      ->check(CLI::Range(std::int64_t{0}, kMostSampleKb))
+      ->capture_default_str();
   app.add_option("--batch-size", job.batch_size, "Samples a batch")->capture_default_str();
-  app.add_option("--step-ms", job.step_ms, "The trainer's step for a batch, milliseconds")->capture_default_str();
+  app.add_option("--step-ms", job.step_ms, "The trainer's step for a batch, milliseconds")
+      ->check(kNotNegative)
+      ->capture_default_str();
   app.add_option("--device", job.device, "Where batches go first: simulated, cuda:0. Default: they stay on the host");
-  app.add_option("--device-gb-per-s", device_gb_per_s, "Of the simulated device's link")->capture_default_str();
-  app.add_option("--memory-limit", job.memory_limit, "Bytes that the loader's batches may take; 0: no limit");
+  app.add_option("--device-gb-per-s", device_gb_per_s, "Of the simulated device's link")
+      ->check(kNotNegative)
+      ->capture_default_str();
+  app.add_option("--memory-limit", job.memory_limit, "Bytes that the loader's batches may take; 0: no limit")
+      ->check(kNotNegative);
   app.add_option("--seconds", job.seconds, "Measured, of each run; start and warm-up come before")
+      ->check(kNotNegative)
       ->capture_default_str();
   app.add_option("--seed", job.seed, "Of the order and the transforms")->capture_default_str();
 }
@@ -78,9 +102,9 @@ bool interrupted() noexcept { return asked_to_stop; }
 
 void show_progress(const std::string& text) {
   if (isatty(STDERR_FILENO) == 1) {
-    fmt::print(stderr, "\r\033[K{}", text);
+    say("\r\033[K" + text);
   } else if (!text.empty()) {
-    fmt::print(stderr, "{}\n", text);
+    say(text + "\n");
   }
 }
 
@@ -90,14 +114,16 @@ void OutputArguments::add_to(CLI::App& app) {
   app.add_option("--svg", svg, "Write a picture there; - prints it instead");
 }
 
+void OutputArguments::check() const {
+  if (!svg.empty() && svg != "-") check_whole_file(svg, "the picture");
+}
+
 void write_file(const std::string& path, const std::string& text) {
   if (path == "-") {
     fmt::print("{}", text);
-    return;
+  } else {
+    write_whole_file(path, text, "the picture");
   }
-  std::ofstream file(path);
-  file << text;
-  if (!file.flush()) throw DataError(fmt::format("{} cannot be written.", path));
 }
 
 }  // namespace infeed::tools

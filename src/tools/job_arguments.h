@@ -35,12 +35,17 @@ void catch_interrupts();
 /// A line on standard error: on a terminal in place of the one before, elsewhere below it. Empty: takes it away.
 void show_progress(const std::string& text);
 
+/// For numbers that count or measure.
+extern const CLI::Validator kNotNegative;
+
 /// What to print, and where.
 struct OutputArguments {
   bool json = false, csv = false;
   std::string svg;  ///< a path; empty: none
 
   void add_to(CLI::App& app);
+  /// Before anything is measured. Throws DataError where the picture could not be written.
+  void check() const;
   /// Of a report that gives text, CSV, JSON and a picture.
   template <typename Report>
   void print(const Report& report) const;

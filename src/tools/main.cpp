@@ -1,32 +1,28 @@
 // The command `infeed`.
 
-#include <fmt/format.h>
-
-#include <exception>
+#include <algorithm>
 
 #include "tools/command.h"
 
 int main(int argc, char** argv) {
-  constexpr int kFailed = 1;
+  namespace tools = infeed::tools;
+  tools::keep_standard_streams();
   CLI::App app{"infeed: the engine that feeds accelerators"};
   app.set_version_flag("--version", INFEED_VERSION);
   app.require_subcommand(1);
-  const infeed::tools::Command commands[] = {infeed::tools::add_prepare(app), infeed::tools::add_doctor(app),
-                                             infeed::tools::add_sweep(app), infeed::tools::add_tune(app),
-                                             infeed::tools::add_bench(app)};
+  const tools::Command commands[] = {tools::add_prepare(app), tools::add_doctor(app), tools::add_sweep(app),
+                                     tools::add_tune(app), tools::add_bench(app)};
+  const auto given = [&]() -> const tools::Command* {
+    const auto parsed = app.get_subcommands();
+    const auto* found = std::find_if(std::begin(commands), std::end(commands),
+                                     [&](const auto& command) { return !parsed.empty() && command.app == parsed[0]; });
+    return found == std::end(commands) ? nullptr : found;
+  };
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kFailed;
+    const int failed = given() == nullptr ? 1 : given()->failed;
+    return app.exit(error) == 0 ? 0 : failed;
   }
-  for (const infeed::tools::Command& command : commands) {
-    if (!command.app->parsed()) continue;
-    try {
-      return command.run();
-    } catch (const std::exception& error) {
-      fmt::print(stderr, "infeed {}: {}\n", command.app->get_name(), error.what());
-      return kFailed;
-    }
-  }
-  return kFailed;
+  return tools::run_command(*given(), "infeed " + given()->app->get_name());
 }

@@ -22,6 +22,7 @@ struct Given {
 
 int run(Given& given) {
   catch_interrupts();
+  given.output.check();
   const auto dataset = given.job.dataset();
   SweepOptions options = given.sweep;
   options.kinds = worker_kinds(given.kinds);

@@ -13,6 +13,7 @@ namespace infeed::tools {
 namespace {
 
 constexpr int kInterrupted = 130;  // exit status
+constexpr double kMostMegabytes = 1e12;
 
 struct Given {
   JobArguments job;
@@ -25,6 +26,7 @@ struct Given {
 
 int run(Given& given) {
   catch_interrupts();
+  given.output.check();
   const auto dataset = given.job.dataset();
   TuneOptions options = given.tune;
   options.kinds = worker_kinds(given.kinds);
@@ -73,6 +75,7 @@ struct Measured {
 // One setting is a sweep of one.
 int run_bench(BenchGiven& given) {
   catch_interrupts();
+  given.output.check();
   const auto dataset = given.job.dataset();
   const SweepReport report = sweep(*dataset, {.kinds = worker_kinds({given.kind}),
                                               .workers = {given.setting.workers},
@@ -105,6 +108,7 @@ Command add_tune(CLI::App& program) {
   app.add_option("--threads", given->tune.threads, "Threads of each worker")->capture_default_str();
   app.add_option("--max-workers", given->tune.max_workers, "Most workers")->capture_default_str();
   app.add_option("--memory-budget-mb", given->memory_budget_mb, "Of all processes, MB; 0: no limit")
+      ->check(CLI::Range(0.0, kMostMegabytes))
       ->capture_default_str();
   app.add_option("--tolerance", given->tune.tolerance, "Of the best rate, given away for a smaller setting")
       ->capture_default_str();

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/phrase.h"
 #include "infeed/base/error.h"
 #include "infeed/device/open.h"
 #include "infeed/device/simulated.h"
@@ -36,6 +37,7 @@ LoaderOptions loader_options(const WorkerSetting& setting, const JobOptions& job
           .worker_kind = setting.kind,
           .threads_per_worker = setting.claimants() == 0 ? 1 : setting.threads,
           .prefetch = setting.prefetch,
+          .on_error = OnError::kReplace,  // one bad sample does not end a sweep
           .worker_executable = job.worker_executable,
           .memory_limit = job.memory_limit};
 }
@@ -126,6 +128,9 @@ class Job {
     const Verdict verdict = stats.verdict();
     figures.verdict = verdict.str();
     figures.finding = verdict.finding;
+    if (stats.replaced > 0 && !stats.faulty.empty())
+      figures.verdict += fmt::format(" {} samples could not be read, others came in their places; the first: {}.",
+                                     stats.replaced, phrase(stats.faulty.front().reason));
   }
 
   const JobOptions& job_;
@@ -140,7 +145,7 @@ class Job {
 }  // namespace
 
 RunFigures run_job(const Dataset& dataset, const WorkerSetting& setting, const JobOptions& job) {
-  if (!(job.seconds > 0) || job.step_ms < 0 || job.warm_up_batches < 0)
+  if (!(job.seconds > 0) || !(job.step_ms >= 0) || job.warm_up_batches < 0)
     throw ConfigError(
         fmt::format("seconds is {}, step_ms {}, warm_up_batches {}; the first must be above 0, the others not below.",
                     job.seconds, job.step_ms, job.warm_up_batches));

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/phrase.h"
 #include "infeed/base/error.h"
 
 namespace infeed {
@@ -186,9 +187,11 @@ void Search::record(const WorkerSetting& setting) {
     trial = measure_(setting);
     if (!(trial.samples_per_s > 0)) trial.refused = "it gave no sample";
   } catch (const MemoryError& error) {
-    trial.refused = error.what();
+    trial.refused = phrase(error.what());
   } catch (const ConfigError& error) {
-    trial.refused = error.what();
+    trial.refused = phrase(error.what());
+  } catch (const WorkerError& error) {  // as of workers that the system had no memory for
+    trial.refused = phrase(error.what());
   }
   if (trial.stopped) {
     stopped_ = true;
@@ -227,8 +230,9 @@ std::vector<Trial> Search::candidates() const {
   std::copy_if(merged_.begin(), merged_.end(), std::back_inserter(able),
                [](const Trial& trial) { return trial.refused.empty(); });
   if (able.empty())
-    throw ConfigError(fmt::format("no setting could run: {}. Raise the memory budget, or look at the data set.",
-                                  merged_.empty() ? "none was tried" : merged_.back().refused));
+    throw ConfigError(fmt::format("no setting could run: {}.{}",
+                                  merged_.empty() ? "none was tried" : merged_.back().refused,
+                                  options_.memory_budget > 0 ? " A larger memory budget may help." : ""));
   return able;
 }
 

@@ -75,6 +75,8 @@ bool run_once(const RunSetting& run, Runs& runs) {
     runs.refused = error.what();
   } catch (const MemoryError& error) {
     runs.refused = error.what();
+  } catch (const WorkerError& error) {  // as of workers that the system had no memory for
+    runs.refused = error.what();
   }
   return true;
 }

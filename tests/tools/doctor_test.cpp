@@ -13,8 +13,8 @@ namespace {
 
 using testing::Outcome;
 
-Outcome run(const std::string& arguments) {
-  return testing::run_command(std::string(INFEED_COMMAND) + " doctor " + arguments + " 2>&1");
+Outcome run(const std::string& arguments, const char* redirection = " 2>&1") {
+  return testing::run_command(std::string(INFEED_COMMAND) + " doctor " + arguments + redirection);
 }
 
 class DoctorCommandTest : public ::testing::Test {
@@ -47,12 +47,23 @@ TEST_F(DoctorCommandTest, LooksAtALoadersFigures) {
 
 TEST_F(DoctorCommandTest, FiguresThatCannotBeReadExitWithThree) {
   EXPECT_EQ(run(here() + " --stats " + folder.at("none.json")).status, 3);
+  EXPECT_EQ(run(here() + " --stats " + folder.str()).status, 3);
   folder.write("bad.json", "[");
   EXPECT_EQ(run(here() + " --stats " + folder.at("bad.json")).status, 3);
 }
 
 TEST_F(DoctorCommandTest, HelpShowsAnExample) {
   EXPECT_NE(run("--help").text.find("Example: infeed doctor"), std::string::npos);
+}
+
+TEST_F(DoctorCommandTest, WhatCannotBeLookedAtExitsWithThree) {
+  EXPECT_EQ(run("--root " + folder.at("none")).status, 3);
+  EXPECT_EQ(run("--no-such-option").status, 3);
+}
+
+TEST_F(DoctorCommandTest, OutputThatIsLostIsAFailure) {
+  EXPECT_EQ(run(here() + " --json", " 2>/dev/null >&-").status, 3);
+  EXPECT_NE(run(here(), " 2>&1 >/dev/full").text.find("standard output cannot be written"), std::string::npos);
 }
 
 }  // namespace

@@ -19,8 +19,8 @@ namespace {
 
 using testing::Outcome;
 
-Outcome run(const std::string& arguments) {
-  return testing::run_command(std::string(INFEED_COMMAND) + " " + arguments + " 2>/dev/null");
+Outcome run(const std::string& arguments, const char* redirection = " 2>/dev/null") {
+  return testing::run_command(std::string(INFEED_COMMAND) + " " + arguments + redirection);
 }
 Outcome errors_of(const std::string& arguments) {
   return testing::run_command(std::string(INFEED_COMMAND) + " " + arguments + " 2>&1 >/dev/null");
@@ -104,6 +104,28 @@ TEST(SweepCommandTest, NamesWhatItCannotDo) {
 TEST(SweepCommandTest, HelpShowsAnExample) {
   for (const char* command : {"sweep", "tune", "bench", "doctor", "prepare"})
     EXPECT_NE(run(std::string(command) + " --help").text.find("Example: infeed "), std::string::npos) << command;
+}
+
+TEST(SweepCommandTest, RefusesFiguresThatAreNone) {
+  for (const char* option : {"--step-ms nan", "--seconds -1", "--memory-limit -1", "--sample-kb 9223372036854775807"})
+    EXPECT_NE(errors_of(std::string("bench ") + option).text.find(std::string(option).substr(0, 6)), std::string::npos);
+  EXPECT_EQ(run("tune --memory-budget-mb -1").status, 1);
+}
+
+TEST(SweepCommandTest, RefusesAPictureWithoutAPlaceBeforeItMeasures) {
+  const Outcome outcome = errors_of("sweep --svg /nowhere/a.svg" + kQuick);
+  EXPECT_EQ(outcome.text,
+            "infeed sweep: the picture cannot be written to /nowhere/a.svg: No such file or directory.\n");
+}
+
+TEST(SweepCommandTest, MeasuresWithAllStandardStreamsClosed) {
+  EXPECT_EQ(run("bench --workers 1 --kind fork --repetitions 1" + kQuick, " >&- 2>&- <&-").status, 1);
+}
+
+TEST(SweepCommandTest, MeasuresThoughNobodySeesTheProgress) {
+  const Outcome outcome = run("bench --workers 1 --repetitions 1 --csv" + kQuick, " 2>/dev/full");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(std::count(outcome.text.begin(), outcome.text.end(), '\n'), 2) << outcome.text;
 }
 
 }  // namespace

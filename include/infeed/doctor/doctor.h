@@ -42,7 +42,8 @@ struct DoctorOptions {
   std::string root = {};
 };
 
-/// Processors, memory, limits, kernel, devices, versions. Reads files only; takes milliseconds.
+/// Processors, memory, limits, kernel, devices, versions. Reads files only; takes milliseconds. Throws DataError where
+/// `root` is no folder.
 [[nodiscard]] INFEED_API DoctorReport examine_machine(const DoctorOptions& options = {});
 /// Adds what a loader's figures tell.
 INFEED_API void examine_loader(const LoaderStats& stats, DoctorReport& report);
