@@ -97,14 +97,14 @@ def test_stats_are_a_dict_and_can_be_pickled():
 
 def test_a_trace_shows_both_loaders(tmp_path):
     with infeed.trace(tmp_path / "t.json") as trace:
-        with native_loader(num_workers=2, worker_kind="fork") as loader:
+        with native_loader(num_workers=1, worker_kind="fork") as loader:  # of two, one may do all
             assert len(list(loader)) == 16
         for _ in DataLoader(Slow(0), batch_size=4, num_workers=2):
             pass
         assert events(trace.json(), "X", "run")
     text = (tmp_path / "t.json").read_text()
     assert len(events(text, "X", "next")) == 2 * 17
-    assert len({(e["pid"], e["tid"]) for e in events(text, "X", "run")}) == 4
+    assert len({(e["pid"], e["tid"]) for e in events(text, "X", "run")}) == 3
     assert len(events(text, "s")) == len(events(text, "f")) >= 32
     assert all({"ts", "dur", "pid", "tid", "name", "cat"} <= e.keys() for e in events(text, "X"))
 
@@ -127,7 +127,10 @@ def test_only_one_trace_runs(tmp_path):
 
 
 def test_a_trace_that_cannot_be_written_does_not_begin(tmp_path):
-    with pytest.raises(infeed.DataError, match="the trace cannot be written"), infeed.trace(tmp_path / "nowhere" / "t.json"):
+    with (
+        pytest.raises(infeed.DataError, match="the trace cannot be written"),
+        infeed.trace(tmp_path / "nowhere" / "t.json"),
+    ):
         pytest.fail("it began")
     with infeed.trace(tmp_path / "t.json"):
         pass
