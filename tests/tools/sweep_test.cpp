@@ -29,8 +29,11 @@ Outcome errors_of(const std::string& arguments) {
 /// Ctrl-C as soon as it says `gate` on standard error; what it printed then.
 Outcome interrupted_at(const std::string& gate, const std::string& arguments) {
   const testing::TempFolder folder;
-  const std::string command = "echo $$; exec " + std::string(INFEED_COMMAND) + " " + arguments + " 2>&1 >";
-  FILE* pipe = popen((command + folder.at("out")).c_str(), "r");
+  std::string command = "echo $$; exec " INFEED_COMMAND " ";
+  command += arguments;
+  command += " 2>&1 >";
+  command += folder.at("out");
+  FILE* pipe = popen(command.c_str(), "r");
   char line[4096];
   pid_t pid = 0;
   for (bool sent = false; fgets(line, sizeof line, pipe) != nullptr;) {
