@@ -110,7 +110,7 @@ void* PluginCore::allocate(std::size_t bytes) {
   check_usable();
   if (bytes == 0) return nullptr;
   void* ptr = nullptr;
-  call("allocation", api_.allocate, std::uint64_t{bytes}, &ptr);
+  call_for_memory("allocation", api_.allocate, std::uint64_t{bytes}, &ptr);
   const std::lock_guard lock(mutex_);
   allocations_[ptr] = bytes;
   return ptr;
@@ -135,7 +135,7 @@ void PluginCore::register_host(void* ptr, std::size_t bytes) {
     if (!registrations_.add(label_, ptr, bytes)) return;
   }
   try {
-    call("page-locking", api_.register_host, ptr, std::uint64_t{bytes});
+    call_for_memory("page-locking", api_.register_host, ptr, std::uint64_t{bytes});
   } catch (...) {
     const std::lock_guard lock(mutex_);
     registrations_.remove(ptr);

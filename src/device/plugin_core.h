@@ -15,6 +15,7 @@
 
 #include "base/plugin_file.h"
 #include "device/tables.h"
+#include "infeed/base/error.h"
 #include "infeed/device/device.h"
 #include "infeed/plugin/device_abi.h"
 
@@ -41,11 +42,20 @@ class PluginCore {
   /// One call of the table that can fail: `function(device, arguments..., error, error_bytes)`. `what` names it in the
   /// error. Throws MemoryError, ConfigError, DeviceError.
   template <typename Function, typename... Arguments>
-  void call(const char* what, Function function, Arguments... arguments) {
+  void call_for_memory(const char* what, Function function, Arguments... arguments) {
     check_usable();
     char error[kErrorBytes] = "";
     const int code = function(handle_, arguments..., error, kErrorBytes);
     if (code != INFEED_OK) fail(code, what, error);
+  }
+  /// The same for what takes no memory: want of it is a failure of work that was queued before, and a DeviceError.
+  template <typename Function, typename... Arguments>
+  void call(const char* what, Function function, Arguments... arguments) {
+    try {
+      call_for_memory(what, function, arguments...);
+    } catch (const MemoryError& error) {
+      throw DeviceError(error.what());
+    }
   }
   /// The same for a call without a text, in destructors.
   template <typename... Arguments>

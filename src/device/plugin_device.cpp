@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 class PluginEvent final : public DeviceEvent {
  public:
   explicit PluginEvent(std::shared_ptr<PluginCore> core) : core_(std::move(core)) {
-    core_->call("making an event", core_->api().create_event, &handle_);
+    core_->call_for_memory("making an event", core_->api().create_event, &handle_);
   }
   ~PluginEvent() override { core_->destroy(core_->api().destroy_event, handle_); }
   PluginEvent(const PluginEvent&) = delete;
@@ -116,7 +116,7 @@ enum class Ownership : bool { kOwned, kBorrowed };
 class PluginStream final : public DeviceStream {
  public:
   explicit PluginStream(std::shared_ptr<PluginCore> core) : core_(std::move(core)), ownership_(Ownership::kOwned) {
-    core_->call("making a stream", core_->api().create_stream, &handle_);
+    core_->call_for_memory("making a stream", core_->api().create_stream, &handle_);
   }
   PluginStream(std::shared_ptr<PluginCore> core, void* borrowed)
       : core_(std::move(core)), handle_(borrowed), ownership_(Ownership::kBorrowed) {}

@@ -303,6 +303,19 @@ TEST_F(CudaLoaderTest, TellsOfADeviceLostInMidEpochAndEnds) {
   EXPECT_THROW(rest(), DeviceError);
 }
 
+// Calls that wait may fail with what other work lacked.
+TEST_F(CudaLoaderTest, TellsOfAWaitThatFailedForWantOfMemoryAndBeginsAfresh) {
+  Loader loader(kForty, {.batch_size = 4, .device = "cuda:0"});
+  fake::fail({.function = "cudaEventSynchronize", .error = cudaErrorMemoryAllocation});
+  const auto rest = [&] {
+    for (int epochs = 0; epochs < 100; epochs += loader.next() ? 0 : 1) {
+    }
+  };
+  EXPECT_THAT(rest, ThrowsMessage<DeviceError>(HasSubstr("cudaErrorMemoryAllocation")));
+  loader.reset();
+  EXPECT_TRUE(loader.next());
+}
+
 TEST_F(CudaLoaderTest, SaysHowManyBatchesAreHeldWhereTheDeviceIsFull) {
   device.reset();
   fake::reset({.memory_bytes = 64 << 10});
