@@ -62,7 +62,7 @@ void make_loader(PythonLoader* self, nb::object source, LoaderOptions& options, 
 
 // A simulated device's memory is the host's: once their copies are done, its arrays are anybody's. (Batches for CUDA
 // stay on the host here; infeed.torch copies them into torch's memory.)
-Batch for_host(Batch staged, Stager& stager) {
+Batch for_host(const Batch& staged, Stager& stager) {
   stager.compute_stream().synchronize();
   std::vector<NamedArray> arrays = staged.arrays();
   for (NamedArray& named : arrays) named.array.device = {};
