@@ -82,7 +82,6 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         compute_stream: torch.cuda.Stream | None = None,
         memory_budget: int | None = None,
     ) -> None:
-        _check_options(memory_limit, max_restarts, order, in_order)
         _check_auto(num_workers, memory_budget)
         self._is_auto = num_workers == AUTO
         self._auto = Auto(memory_budget) if self._is_auto else None
@@ -105,6 +104,7 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
             pin_memory_device=pin_memory_device,
             in_order=in_order,
         )
+        _check_options(memory_limit, max_restarts, order, in_order)
         self.device = checked_device(device, prefetch_to_device)
         self.prefetch_to_device = prefetch_to_device
         self.compute_stream = checked_compute_stream(compute_stream, self.device)
