@@ -230,9 +230,9 @@ std::vector<Trial> Search::candidates() const {
   std::copy_if(merged_.begin(), merged_.end(), std::back_inserter(able),
                [](const Trial& trial) { return trial.refused.empty(); });
   if (able.empty())
-    throw ConfigError(fmt::format("no setting could run: {}.{}",
-                                  merged_.empty() ? "none was tried" : merged_.back().refused,
-                                  options_.memory_budget > 0 ? " A larger memory budget may help." : ""));
+    throw ConfigError(
+        fmt::format("no setting could run: {}.{}", merged_.empty() ? "none was tried" : merged_.back().refused,
+                    options_.memory_budget > 0 ? " Raise the memory budget, or make smaller batches." : ""));
   return able;
 }
 
