@@ -97,7 +97,7 @@ TEST_F(CudaLoaderTest, WritesNoBufferThatAStepStillUses) {
   gate.close(*compute);
   for (int step = 0; step < 3; ++step) {  // two buffers: the third batch comes into the first one
     const auto batch = loader.next();
-    compute->fill_async(batch->at("x").data, step, 4);
+    compute->fill_async(batch->at("x").data, static_cast<std::uint8_t>(step), 4);
   }
   gate.open();
   EXPECT_EQ(rest_of_epoch(loader, *device).size(), 7U);
