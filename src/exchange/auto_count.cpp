@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "infeed/base/error.h"
 #include "infeed/base/log.h"
 #include "loader/auto_workers.h"
+#include "loader/cpu_times.h"
 #include "loader/recorder.h"
 #include "memory/limits.h"
 
@@ -49,10 +51,14 @@ struct AutoCount::State {
 
   [[nodiscard]] AutoWorkers::WorkerTime time(const Exchange& exchange) const {
     AutoWorkers::WorkerTime sums = past;
+    std::vector<std::int64_t> pids;
     for (const ExchangeStats::Worker& worker : exchange.stats().workers) {
       sums.busy_ns += worker.busy_ns;
       sums.idle_ns += worker.wait_ns;
+      if (!worker.retired && worker.pid != 0) pids.push_back(worker.pid);
     }
+    const CpuTimes cpu = WorkerCpu().read(pids);  // since they began: what counts is the difference
+    sums.awake_ns = cpu.run_ns + cpu.wait_ns;
     return sums;
   }
 
@@ -83,6 +89,9 @@ void AutoCount::refuse(int workers, const std::string& why) {
   log(LogLevel::kWarning, fmt::format("num_workers=auto stays at {}: {}", workers, why));
 }
 
-void AutoCount::closes(const Exchange& exchange) { state_->past = state_->time(exchange); }
+void AutoCount::closes(const Exchange& exchange) {
+  state_->past = state_->time(exchange);
+  state_->policy.interrupted();
+}
 
 }  // namespace infeed

@@ -70,8 +70,9 @@ class _Iterator(_Workforce):
         self._drop_tasks()
         _BaseDataLoaderIter._reset(self, loader, first_iter)
         self._dispatch.begin()
-        if self._auto is not None:  # what was made ahead in vain does not count: how much that was is chance
-            self._next_number = self._first_number + self._replies
+        if self._auto is not None:
+            self._auto.turn_ended(False, self._exchange)
+            self._next_number = self._first_number + self._replies  # how much was made ahead in vain is chance
         self._first_number, self._replies = self._next_number, 0
         self._begin_epoch(first_iter)
         for _ in range(self._dispatch.depth):
