@@ -176,6 +176,11 @@ Tensor negative_log_likelihood(const Tensor& x, const Targets& t, Reduction redu
 int class_dim(const Tensor& x) { return x.ndim() == 1 ? 0 : 1; }
 
 Tensor by_probabilities(const Tensor& x, const Tensor& t, const CrossEntropySpec& spec) {
+  if (is_half(x.dtype())) {
+    CrossEntropySpec wide = spec;
+    wide.weight = widened(spec.weight);
+    return by_probabilities(widened(x), widened(t), wide).to(x.dtype());
+  }
   const int dim = class_dim(x);
   const auto classes = static_cast<double>(x.size(dim));
   const Tensor smooth =
