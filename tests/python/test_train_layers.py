@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from infeed import train
 from train_layer_table import ROWS
 from train_ulp import check
 
@@ -16,3 +17,19 @@ FLOATS = ["float64", "float32", "float16", "bfloat16"]
 def test_a_layer(name, data, dtype):
     function, arrays, places, sums = ROWS[name](data.draw)
     check(function, arrays, places, dtype, sums, name)
+
+
+def test_addmm_of_halves_rounds_once():
+    a = train.tensor([[1 + 2**-10]], dtype=train.float16)
+    x = train.tensor([[-(1 + 2**-9)]], dtype=train.float16)
+    assert train.addmm(x, a, a).item() == 2**-20
+    assert train.baddbmm(x[None], a[None], a[None]).item() == 2**-20
+
+
+@pytest.mark.parametrize("shape", [(1,), (1, 1)])
+def test_the_gradient_of_a_matrix_for_many_batches_rounds_once(shape):
+    a = train.ones(shape, dtype=train.float16, requires_grad=True)
+    b = train.tensor([1 + 2**-10, -(1 + 2**-9)], dtype=train.float16).view(2, 1, 1)
+    y = train.matmul(a, b)
+    y.backward(train.tensor([1 + 2**-10, 1.0], dtype=train.float16).view(y.shape))
+    assert a.grad.item() == 2**-20

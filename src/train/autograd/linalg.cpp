@@ -108,12 +108,13 @@ Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, const Scalar& be
   if (bias) {
     y = kernels::matmul(a, b, x.detach().contiguous());
   } else {
-    y = kernels::matmul(a, b);
+    y = is_half(a.dtype()) ? kernels::matmul(widened(a.detach()), widened(b.detach())) : kernels::matmul(a, b);
     require(is_expandable_to(x.shape(), y.shape()),
             "The expanded size of the tensor must match the existing size. Target sizes: {}.  Tensor sizes: {}",
             y.shape(), x.shape());
     if (by_product != 1.0) kernels::unary(kernels::UnaryOp::kAffine, y, y, y.dtype(), by_product, 0.0);
     kernels::binary(kernels::BinaryOp::kAdd, y, y, x, y.dtype(), by_x);
+    y = y.detach().to(a.dtype());
   }
   return record("AddmmBackward0", {x, a, b}, y, {saved_for(b, a), saved_for(a, b)}, [by_x, by_product](const Pass& p) {
     const Tensor g = by_product == 1.0 ? p.g() : p.g() * by_product;
@@ -125,6 +126,7 @@ Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, const Scalar& be
 
 Tensor baddbmm(const Tensor& x, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
   if (amp::is_active()) return amp::lowered(baddbmm, x, a, b, beta, alpha);
+  if (is_half(a.dtype())) return baddbmm(widened(x), widened(a), widened(b), beta, alpha).to(a.dtype());
   const Tensor y = bmm(a, b);
   return add(alpha.to_double() == 1.0 ? y : y * Tensor::wrapped(alpha), x, beta);
 }
@@ -136,6 +138,10 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   if (a.ndim() == 1 && b.ndim() == 1) return dot(a, b);
   if (a.ndim() == 2 && b.ndim() == 2) return mm(a, b);
   if (a.ndim() == 2 && b.ndim() == 1) return mv(a, b);
+  if (a.ndim() <= 2 && b.ndim() > 2 && a.requires_grad()) {  // a's gradient is one product over all batches
+    const Tensor turned = b.transpose(-2, -1);
+    return a.ndim() == 1 ? matmul(turned, a) : matmul(turned, a.t()).transpose(-2, -1).contiguous();
+  }
   if (a.ndim() == 1) return matmul(a.unsqueeze(0), b).squeeze(-2);
   if (b.ndim() == 1) return matmul(a, b.unsqueeze(1)).squeeze(-1);
   if (b.ndim() == 2) {  // rows of all batches in one product
