@@ -65,9 +65,10 @@ std::string SweepReport::str() const {
 }
 
 std::string SweepReport::csv() const {
-  std::string text = std::string(kSettingColumns) +
-                     ",samples_per_s,spread,epoch_s,memory_bytes,utilisation,transfer_share,first_batch_ms,"
-                     "cpu_s,others_share,runs,refused\n";
+  std::string text = fmt::format(
+      "{},samples_per_s,spread,epoch_s,memory_bytes,utilisation,transfer_share,first_batch_ms,cpu_s,others_share,runs,"
+      "refused\n",
+      kSettingColumns);
   for (const SweepRow& row : rows) {
     const RunFigures& f = row.figures;
     text +=

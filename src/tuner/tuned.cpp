@@ -55,7 +55,7 @@ std::string Tuned::str() const {
 
 std::string Tuned::csv() const {
   std::string text =
-      std::string(kSettingColumns) + ",samples_per_s,spread,memory_bytes,utilisation,others_share,refused\n";
+      fmt::format("{},samples_per_s,spread,memory_bytes,utilisation,others_share,refused\n", kSettingColumns);
   for (const Trial& trial : trials)
     text +=
         fmt::format("{},{:.6g},{:.4g},{:.0f},{:.4g},{:.4g},{}\n", setting_cells(trial.setting), trial.samples_per_s,
