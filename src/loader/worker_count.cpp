@@ -6,13 +6,13 @@
 #include "infeed/base/error.h"
 #include "infeed/base/log.h"
 #include "loader/engine.h"
+#include "loader/worker_memory.h"
 
 // How many workers there are: as the options say, as the user says later, or as the trainer needs.
 
 namespace infeed {
 namespace {
 
-constexpr std::uint64_t kMega = 1'000'000;
 constexpr int kTimesDeeper = 8;    // than usual, at most,
 constexpr int kDeepestQueue = 32;  // batches: a claim looks at every slot
 
@@ -26,9 +26,7 @@ void Loader::Engine::begin_with_auto(const MachineLimits& limits) {
       throw ConfigError("memory_budget is for num_workers auto; memory_limit bounds the batches of any loader.");
     return;
   }
-  if (const std::uint64_t taken = budget > 0 ? read_pss({getpid()}) : 0; taken > budget)
-    throw ConfigError(
-        fmt::format("memory_budget is {} MB, this process has {} MB already.", budget / kMega, taken / kMega));
+  check_memory_budget(budget);
   if (options_.worker_kind == WorkerKind::kInline)
     throw ConfigError("worker_kind inline has no workers, num_workers is auto. Choose thread, fork or spawn.");
   if (stream_ != nullptr && options_.stream_shards == 0)
@@ -110,24 +108,10 @@ void Loader::Engine::adapt(bool with_batch) {
   log(LogLevel::kInfo, fmt::format("num_workers=auto: {}: {}.", change, next->why));
 }
 
-// The largest worker tells what the next may grow to.
 AutoWorkers::Memory Loader::Engine::memory_for_workers() const {
-  const auto own = static_cast<std::int64_t>(getpid());
-  const auto budget = static_cast<std::int64_t>(options_.memory_budget);
-  AutoWorkers::Memory memory;
-  std::int64_t all = 0;
-  for (const std::int64_t pid : processes_) {
-    const std::uint64_t pss = pid != own || budget > 0 ? read_pss({pid}) : 0;
-    all += static_cast<std::int64_t>(pss);
-    if (pid != own) memory.worker = std::max(memory.worker, pss);
-  }
+  AutoWorkers::Memory memory = memory_beside(processes_, options_.memory_budget);
   if (settings_.whole && options_.prefetch == 0) memory.worker += batch_estimate();  // the depth follows the workers
   memory.queue = batch_estimate() * static_cast<std::uint64_t>(depth_);
-  if (budget > 0) {
-    memory.left = budget - all;
-  } else if (const auto left = read_machine_limits().memory_left) {
-    memory.left = static_cast<std::int64_t>(*left);
-  }
   return memory;
 }
 

@@ -114,7 +114,7 @@ Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, const Scalar& be
             y.shape(), x.shape());
     if (by_product != 1.0) kernels::unary(kernels::UnaryOp::kAffine, y, y, y.dtype(), by_product, 0.0);
     kernels::binary(kernels::BinaryOp::kAdd, y, y, x, y.dtype(), by_x);
-    y = y.detach().to(a.dtype());
+    y = y.to(a.dtype());
   }
   return record("AddmmBackward0", {x, a, b}, y, {saved_for(b, a), saved_for(a, b)}, [by_x, by_product](const Pass& p) {
     const Tensor g = by_product == 1.0 ? p.g() : p.g() * by_product;
