@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cmath>
-#include <csignal>
 
 #include "base/whole_file.h"
 #include "infeed/base/error.h"
@@ -13,13 +11,12 @@
 #include "infeed/dataset/synthetic.h"
 #include "infeed/transform/image.h"
 #include "tools/command.h"
+#include "tools/interrupt.h"
 
 namespace infeed::tools {
 namespace {
 
 constexpr std::int64_t kMostSampleKb = 1'000'000'000;
-
-std::atomic<bool> asked_to_stop{false};
 
 std::string check_not_negative(const std::string& text) {
   double value = 0;
@@ -72,7 +69,7 @@ std::unique_ptr<Dataset> JobArguments::dataset() const {
 JobOptions JobArguments::options() const {
   JobOptions options = job;
   options.device_bytes_per_s = device_gb_per_s * 1e9;
-  options.stop = [] { return interrupted(); };
+  options.stop = [] { return interrupted().load(); };
   return options;
 }
 
@@ -89,16 +86,6 @@ std::vector<WorkerKind> worker_kinds(const std::vector<std::string>& names) {
   }
   return kinds;
 }
-
-void catch_interrupts() {
-  struct sigaction action {};
-  action.sa_handler = [](int) { asked_to_stop = true; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-}
-
-bool interrupted() noexcept { return asked_to_stop; }
 
 void show_progress(const std::string& text) {
   if (isatty(STDERR_FILENO) == 1) {

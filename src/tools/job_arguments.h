@@ -28,10 +28,6 @@ struct JobArguments {
 /// "thread", "fork", "spawn". Throws ConfigError.
 [[nodiscard]] std::vector<WorkerKind> worker_kinds(const std::vector<std::string>& names);
 
-/// From now on the first Ctrl-C only leaves a mark; the second ends the program.
-void catch_interrupts();
-[[nodiscard]] bool interrupted() noexcept;
-
 /// A line on standard error: on a terminal in place of the one before, elsewhere below it. Empty: takes it away.
 void show_progress(const std::string& text);
 

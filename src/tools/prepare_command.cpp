@@ -3,10 +3,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,22 +12,13 @@
 #include "infeed/base/error.h"
 #include "infeed/base/log.h"
 #include "tools/command.h"
+#include "tools/interrupt.h"
 #include "tools/prepare.h"
 
 namespace infeed::tools {
 namespace {
 
-constexpr int kNothingDone = 1, kSomeFailed = 2, kInterrupted = 130;  // exit status
-
-std::atomic<bool> stop{false};
-
-// The first Ctrl-C keeps what is done, the second ends at once.
-void end_early_on(int signal) {
-  struct sigaction action {};
-  action.sa_handler = [](int) { stop = true; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
-  sigaction(signal, &action, nullptr);
-}
+constexpr int kNothingDone = 1, kSomeFailed = 2;  // exit status
 
 /// One line on a terminal, some times a second.
 class ProgressLine {
@@ -126,7 +115,7 @@ void add_options(CLI::App& app, PrepareOptions& options, std::vector<std::string
 
 PrepareSummary prepare_shown(const PrepareOptions& options) {
   ProgressLine line(printable(options.path));
-  return prepare(options, stop, [&](std::int64_t done, std::int64_t count) { line.show(done, count); });
+  return prepare(options, interrupted(), [&](std::int64_t done, std::int64_t count) { line.show(done, count); });
 }
 
 /// Each path for itself: a shard that is cut keeps none from the others.
@@ -137,7 +126,7 @@ int run(PrepareOptions options, const std::vector<std::string>& paths, bool json
   std::size_t num_failed = 0;
   bool pictures_failed = false;
   for (const std::string& path : paths) {
-    if (stop) break;
+    if (interrupted()) break;
     options.path = path;
     try {
       const PrepareSummary summary = prepare_shown(options);
@@ -152,7 +141,7 @@ int run(PrepareOptions options, const std::vector<std::string>& paths, bool json
   if (json) fmt::print("{}\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   if (std::fflush(stdout) != 0)
     throw infeed::DataError(fmt::format("what was done could not be written out: {}.", std::strerror(errno)));
-  if (stop) return kInterrupted;
+  if (interrupted()) return kInterrupted;
   return num_failed == paths.size() ? kNothingDone : num_failed > 0 || pictures_failed ? kSomeFailed : 0;
 }
 
@@ -172,7 +161,7 @@ Command add_prepare(CLI::App& program) {
   add_options(app, given->options, given->paths, given->json);
   return {&app, [given] {
             infeed::set_log_level(infeed::LogLevel::kOff);  // what matters is said by errors
-            for (const int signal : {SIGINT, SIGTERM}) end_early_on(signal);
+            catch_interrupts();
             return run(given->options, given->paths, given->json);
           }};
 }

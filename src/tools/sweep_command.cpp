@@ -5,12 +5,11 @@
 #include <vector>
 
 #include "tools/command.h"
+#include "tools/interrupt.h"
 #include "tools/job_arguments.h"
 
 namespace infeed::tools {
 namespace {
-
-constexpr int kInterrupted = 130;  // exit status
 
 struct Given {
   JobArguments job;

@@ -7,12 +7,12 @@
 
 #include "infeed/base/error.h"
 #include "tools/command.h"
+#include "tools/interrupt.h"
 #include "tools/job_arguments.h"
 
 namespace infeed::tools {
 namespace {
 
-constexpr int kInterrupted = 130;  // exit status
 constexpr double kMostMegabytes = 1e12;
 
 struct Given {
