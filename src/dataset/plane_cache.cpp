@@ -107,7 +107,7 @@ void check_budget(const PlaneCacheOptions& options, std::uint64_t table) {
         fmt::format("cache_bytes is {}: the table of {} samples takes {} of it, and no picture fits. "
                     "Give some 300 kB a picture of 500 x 375, or leave the cache out.",
                     options.bytes, options.num_samples, table));
-  const MachineLimits limits = read_machine_limits(options.root);
+  const MemoryLimit limits = read_memory_limit(options.root);
   if (limits.memory_left && *limits.memory_left < options.bytes)
     throw ConfigError(fmt::format("cache_bytes is {} ({} MiB), but {} leaves {} MiB. Lower cache_bytes.", options.bytes,
                                   options.bytes >> 20, limits.memory_source, *limits.memory_left >> 20));
@@ -187,7 +187,7 @@ std::uint64_t PlaneCache::reserve(std::uint64_t bytes) noexcept {
     if (bytes > options_.bytes - used) return 0;
   } while (!header_->used.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
   if (used / kLookEvery == (used + bytes) / kLookEvery) return used;
-  const MachineLimits limits = read_machine_limits(options_.root);
+  const MemoryLimit limits = read_memory_limit(options_.root);
   if (!limits.memory_left || *limits.memory_left >= bytes + kLeaveBytes) return used;
   close(fmt::format("{} leaves {} MiB", limits.memory_source, *limits.memory_left >> 20));
   return 0;

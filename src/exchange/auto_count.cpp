@@ -16,7 +16,7 @@ namespace {
 AutoWorkers::Limits limits_of(const AutoCountOptions& options) {
   const std::uint64_t budget = options.memory_budget;
   check_memory_budget(budget);
-  return {.usable_cpus = options.usable_cpus > 0 ? options.usable_cpus : read_machine_limits().usable_cpus,
+  return {.usable_cpus = options.usable_cpus > 0 ? options.usable_cpus : read_usable_cpus(),
           .first = budget > 0 ? 1 : 0};
 }
 

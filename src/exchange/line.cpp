@@ -60,7 +60,7 @@ std::shared_ptr<BatchMemory> make_memory(const ExchangeOptions& options) {
 
 ExchangeLine::ExchangeLine(const ExchangeOptions& options) : memory_(make_memory(options)) {
   const ArenaOptions sizes = arena().geometry();
-  const bool fits = options.num_workers + 1 <= read_machine_limits().usable_cpus;
+  const bool fits = options.num_workers + 1 <= read_usable_cpus();
   geometry_ = {.control_bytes = sizes.control_bytes,
                .extent_bytes = sizes.extent_bytes,
                .num_extents = sizes.num_extents,

@@ -135,7 +135,7 @@ LoaderStats Exchange::loader_stats(int prefetch_factor) const {
   add_times(sums, stats);
   stats.prefetch = prefetch_factor * stats.num_workers;
   stats.prefetch_factor = prefetch_factor;
-  stats.usable_cpus = read_machine_limits().usable_cpus;
+  stats.usable_cpus = read_usable_cpus();
   stats.memory_limit = state.options.memory_limit;
   stats.arena_bytes = now.committed_bytes;
   stats.batches_held = now.held;

@@ -33,6 +33,7 @@ void Loader::Engine::top_up() {
   drain_cancelled();
   bool armed = false;
   shortage_.clear();
+  memory_limit_.reset();
   while (!feed_dry_ && std::cmp_less(in_flight_.size(), depth_.load())) {
     if (!unarmed_) {
       Work work;
@@ -133,7 +134,7 @@ std::uint64_t Loader::Engine::batch_estimate() const noexcept {
 
 // What stands in the way of one more batch; empty: nothing. Only the user can cure it, by dropping batches, if nothing
 // is in flight.
-std::string Loader::Engine::shortage() const {
+std::string Loader::Engine::shortage() {
   const Ring& ring = memory_->ring();
   const int spare = compactor_ ? 1 : 0;  // the compactor's output
   const auto pending = in_flight_.size() + cancelled_.size() + static_cast<std::size_t>(spare);
@@ -152,13 +153,13 @@ std::string Loader::Engine::shortage() const {
         held, one_mib, static_cast<double>(settings_.memory_limit) / (1 << 20));
   }
   if (one == 0 || !memory_->next_is_cold()) return {};
-  const MachineLimits limits = read_machine_limits();
+  if (!memory_limit_) memory_limit_ = read_memory_limit();
   // What is in flight may not have touched its memory yet: it counts as a whole.
   const std::uint64_t needed = (pending + 1) * one + kMemoryMargin;
-  if (!limits.memory_left || *limits.memory_left >= needed) return {};
+  if (!memory_limit_->memory_left || *memory_limit_->memory_left >= needed) return {};
   return fmt::format(
       "one more batch of {:.1f} MiB does not fit: {} leaves {:.0f} MiB, {} batches are held. Drop some of them.",
-      one_mib, limits.memory_source, static_cast<double>(*limits.memory_left) / (1 << 20), held);
+      one_mib, memory_limit_->memory_source, static_cast<double>(*memory_limit_->memory_left) / (1 << 20), held);
 }
 
 // Slots of a dropped epoch come home when their last run ends.

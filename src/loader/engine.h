@@ -25,6 +25,7 @@
 #include "loader/ring_trace.h"
 #include "loader/settings.h"
 #include "loader/source.h"
+#include "memory/limits.h"
 #include "worker/pool.h"
 
 namespace infeed {
@@ -83,7 +84,7 @@ class Loader::Engine final : public Loader::Source {
   [[nodiscard]] bool arm(const Work& work);
   [[nodiscard]] int rows_per_run(int batch_rows) noexcept;
   void look_at_pace(int claimants) noexcept;
-  [[nodiscard]] std::string shortage() const;
+  [[nodiscard]] std::string shortage();
   [[nodiscard]] std::uint64_t batch_estimate() const noexcept;
   [[nodiscard]] int claimant_of_shard(int shard) const;
   [[nodiscard]] std::int64_t stream_shards() const noexcept;
@@ -143,14 +144,15 @@ class Loader::Engine final : public Loader::Source {
   bool started_ = false;
   bool feed_dry_ = false;  ///< the feed has no more to arm, for now
   std::uint64_t next_seq_ = 1;
-  std::uint64_t delivered_ = 0;     ///< batches of this epoch with the user
-  std::deque<InFlight> in_flight_;  ///< in the order of arming
-  std::vector<int> cancelled_;      ///< slots that drain
-  Clock::duration sampler_time_{};  ///< of this call of next()
-  std::optional<Work> unarmed_;     ///< drawn from the feed, but no slot or memory was free
-  std::string shortage_;            ///< why unarmed_ could not be armed, where it is for want of memory
-  std::vector<pollfd> polled_;      ///< of block(), kept for its memory
-  Clock::time_point looked_up_;     ///< when on_wait was called last
+  std::uint64_t delivered_ = 0;              ///< batches of this epoch with the user
+  std::deque<InFlight> in_flight_;           ///< in the order of arming
+  std::vector<int> cancelled_;               ///< slots that drain
+  Clock::duration sampler_time_{};           ///< of this call of next()
+  std::optional<Work> unarmed_;              ///< drawn from the feed, but no slot or memory was free
+  std::string shortage_;                     ///< why unarmed_ could not be armed, where it is for want of memory
+  std::optional<MemoryLimit> memory_limit_;  ///< as top_up() found it; what it has armed since is in flight
+  std::vector<pollfd> polled_;               ///< of block(), kept for its memory
+  Clock::time_point looked_up_;              ///< when on_wait was called last
   Pace pace_;
   std::exception_ptr pending_;               ///< met while arming ahead; the next call throws it
   std::uint64_t largest_batch_ = 0;          ///< bytes, of gathered batches so far

@@ -34,7 +34,7 @@ AutoWorkers::Memory memory_beside(const std::vector<std::int64_t>& workers, std:
   }
   if (budget > 0)
     memory.left = static_cast<std::int64_t>(budget) - static_cast<std::int64_t>(all);
-  else if (const auto left = read_machine_limits().memory_left)
+  else if (const auto left = read_memory_limit().memory_left)
     memory.left = static_cast<std::int64_t>(*left);
   return memory;
 }

@@ -86,7 +86,7 @@ struct Ceiling {
 
 Ceiling find_ceiling() {
   Ceiling ceiling;
-  const MachineLimits limits = read_machine_limits();
+  const AddressLimits limits = read_address_limits();
   const auto lower = [&](std::uint64_t bytes, const char* reason) {
     if (bytes < ceiling.bytes) ceiling = {bytes, fmt::format("{} ({} MiB)", reason, bytes >> 20)};
   };

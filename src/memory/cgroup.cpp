@@ -9,13 +9,6 @@
 namespace infeed {
 namespace {
 
-struct Mount {
-  std::string root;   // the folder of the hierarchy that is mounted
-  std::string point;  // where
-  bool v2 = false;
-  std::string options;  // of the file system: v1 names its controllers here
-};
-
 bool has_item(std::string_view list, std::string_view item) {
   for (std::size_t from = 0; from <= list.size();) {
     const std::size_t to = std::min(list.find(',', from), list.size());
@@ -38,31 +31,6 @@ std::string unescape(const std::string& text) {
   return plain;
 }
 
-/// "36 35 98:0 ROOT POINT opts tag:1 - cgroup2 source options"
-std::optional<Mount> parse_mount(const std::string& line) {
-  const std::size_t dash = line.find(" - ");
-  if (dash == std::string::npos) return std::nullopt;
-  std::istringstream before(line.substr(0, dash)), after(line.substr(dash + 3));
-  std::string skip, type, source;
-  Mount mount;
-  before >> skip >> skip >> skip >> mount.root >> mount.point;
-  after >> type >> source >> mount.options;
-  if (type != "cgroup" && type != "cgroup2") return std::nullopt;
-  mount.v2 = type == "cgroup2";
-  mount.root = unescape(mount.root);
-  mount.point = unescape(mount.point);
-  return mount;
-}
-
-std::vector<Mount> read_mounts(const std::string& root) {
-  std::vector<Mount> mounts;
-  std::ifstream file(root + "/proc/self/mountinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (auto mount = parse_mount(line)) mounts.push_back(std::move(*mount));
-  }
-  return mounts;
-}
-
 /// Path of the group below the mount point: "" or "/a/b".
 std::string below_mount(const std::string& group, const std::string& mount_root) {
   const std::string prefix = mount_root == "/" ? "" : mount_root;
@@ -82,20 +50,43 @@ void add_folders_up(std::vector<CgroupFolder>& folders, const std::string& point
 
 }  // namespace
 
-std::vector<CgroupFolder> cgroup_folders(const std::string& root, const std::string& controller) {
+Cgroups::Cgroups(const std::string& root) : root_(root) {
+  std::ifstream mounts(root + "/proc/self/mountinfo");
+  for (std::string line; std::getline(mounts, line);) {
+    if (auto mount = parse_mount(line)) mounts_.push_back(std::move(*mount));
+  }
+  std::ifstream groups(root + "/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) groups_.push_back(std::move(line));
+}
+
+/// "36 35 98:0 ROOT POINT opts tag:1 - cgroup2 source options"
+std::optional<Cgroups::Mount> Cgroups::parse_mount(const std::string& line) {
+  const std::size_t dash = line.find(" - cgroup");
+  if (dash == std::string::npos) return std::nullopt;
+  std::istringstream before(line.substr(0, dash)), after(line.substr(dash + 3));
+  std::string skip, type, source;
+  Mount mount;
+  before >> skip >> skip >> skip >> mount.root >> mount.point;
+  after >> type >> source >> mount.options;
+  if (type != "cgroup" && type != "cgroup2") return std::nullopt;
+  mount.v2 = type == "cgroup2";
+  mount.root = unescape(mount.root);
+  mount.point = unescape(mount.point);
+  return mount;
+}
+
+std::vector<CgroupFolder> Cgroups::of(const std::string& controller) const {
   std::vector<CgroupFolder> folders;
-  const auto mounts = read_mounts(root);
-  std::ifstream file(root + "/proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {  // "4:memory:/a/b", "0::/a/b"
+  for (const std::string& line : groups_) {  // "4:memory:/a/b", "0::/a/b"
     const std::size_t first = line.find(':');
     const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
     if (second == std::string::npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1);
     const bool v2 = controllers.empty();
     if (!v2 && !has_item(controllers, controller)) continue;
-    for (const Mount& mount : mounts) {
+    for (const Mount& mount : mounts_) {
       if (mount.v2 != v2 || (!v2 && !has_item(mount.options, controller))) continue;
-      add_folders_up(folders, root + mount.point, below_mount(line.substr(second + 1), mount.root), v2);
+      add_folders_up(folders, root_ + mount.point, below_mount(line.substr(second + 1), mount.root), v2);
     }
   }
   return folders;

@@ -14,9 +14,28 @@ struct CgroupFolder {
   bool v2 = false;
 };
 
-/// The groups whose `controller` ("memory", "cpu") rules this process, innermost first; v1 and v2 hierarchies both.
-/// A container sees only what is mounted: where its path is not below the mount's root, the mount point is its group.
-[[nodiscard]] std::vector<CgroupFolder> cgroup_folders(const std::string& root, const std::string& controller);
+/// The groups of this process, read once.
+class Cgroups {
+ public:
+  /// `root` is put in front of /proc and of the folders.
+  explicit Cgroups(const std::string& root);
+  /// The groups whose `controller` ("memory", "cpu") rules this process, innermost first; v1 and v2 hierarchies both.
+  /// A container sees only what is mounted: where its path is not below the mount's root, the mount point is its group.
+  [[nodiscard]] std::vector<CgroupFolder> of(const std::string& controller) const;
+
+ private:
+  struct Mount {
+    std::string root;   ///< the folder of the hierarchy that is mounted
+    std::string point;  ///< where
+    bool v2 = false;
+    std::string options;  ///< of the file system: v1 names its controllers here
+  };
+  static std::optional<Mount> parse_mount(const std::string& line);
+
+  std::string root_;
+  std::vector<Mount> mounts_;
+  std::vector<std::string> groups_;  ///< lines of /proc/self/cgroup
+};
 
 /// Whole text of a small file; nullopt if it cannot be read.
 [[nodiscard]] std::optional<std::string> read_text(const std::string& path);

@@ -18,7 +18,7 @@ namespace {
 /// v1 writes "no limit" as the largest multiple of a page below 2^63.
 constexpr std::int64_t kUnlimited = std::int64_t{1} << 60;
 
-void lower(MachineLimits& limits, std::int64_t left, const std::string& source) {
+void lower(MemoryLimit& limits, std::int64_t left, const std::string& source) {
   const auto bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(left, 0));
   if (limits.memory_left && *limits.memory_left <= bytes) return;
   limits.memory_left = bytes;
@@ -26,7 +26,7 @@ void lower(MachineLimits& limits, std::int64_t left, const std::string& source) 
 }
 
 /// What the group may still use; its clean file cache counts as free, since the kernel drops it first.
-void read_memory(MachineLimits& limits, const CgroupFolder& group, const std::string& root, const char* limit_file) {
+void read_memory(MemoryLimit& limits, const CgroupFolder& group, const std::string& root, const char* limit_file) {
   const std::string path = group.path + "/" + limit_file;
   const auto limit = read_number(path);
   if (!limit || *limit >= kUnlimited) return;
@@ -37,14 +37,16 @@ void read_memory(MachineLimits& limits, const CgroupFolder& group, const std::st
         fmt::format("the cgroup's {} ({})", limit_file, path.substr(root.size())));
 }
 
-void read_memory(MachineLimits& limits, const std::string& root) {
+MemoryLimit find_memory_limit(const std::string& root, const Cgroups& groups) {
+  MemoryLimit limits;
   if (const auto kib = read_keyed_number(root + "/proc/meminfo", "MemAvailable")) {
     lower(limits, *kib * 1024, "the machine's free memory (MemAvailable in /proc/meminfo)");
   }
-  for (const CgroupFolder& group : cgroup_folders(root, "memory")) {
+  for (const CgroupFolder& group : groups.of("memory")) {
     read_memory(limits, group, root, group.v2 ? "memory.max" : "memory.limit_in_bytes");
     if (group.v2) read_memory(limits, group, root, "memory.high");  // above it the kernel stalls the process
   }
+  return limits;
 }
 
 /// CPUs that the group's quota comes to; nullopt without one.
@@ -71,9 +73,9 @@ int cpus_in_affinity_mask() {
   return 1;
 }
 
-double read_cpus(const std::string& root) {
+double find_usable_cpus(const Cgroups& groups) {
   double cpus = cpus_in_affinity_mask();
-  for (const CgroupFolder& group : cgroup_folders(root, "cpu")) cpus = std::min(cpus, cpu_quota(group).value_or(cpus));
+  for (const CgroupFolder& group : groups.of("cpu")) cpus = std::min(cpus, cpu_quota(group).value_or(cpus));
   return cpus;
 }
 
@@ -100,14 +102,25 @@ std::uint64_t count_open_descriptors(const std::string& root) {
 
 }  // namespace
 
-MachineLimits read_machine_limits(const std::string& root) {
-  MachineLimits limits;
-  read_memory(limits, root);
+MemoryLimit read_memory_limit(const std::string& root) { return find_memory_limit(root, Cgroups(root)); }
+
+double read_usable_cpus(const std::string& root) { return find_usable_cpus(Cgroups(root)); }
+
+AddressLimits read_address_limits(const std::string& root) {
+  AddressLimits limits;
   limits.address_space_left = read_address_space(root);
   if (const auto bytes = soft_limit(RLIMIT_FSIZE); bytes != RLIM_INFINITY) limits.file_size = bytes;
+  return limits;
+}
+
+MachineLimits read_machine_limits(const std::string& root) {
   const std::uint64_t descriptors = soft_limit(RLIMIT_NOFILE);
+  const Cgroups groups(root);
+  MachineLimits limits;
+  static_cast<MemoryLimit&>(limits) = find_memory_limit(root, groups);
+  static_cast<AddressLimits&>(limits) = read_address_limits(root);
   limits.descriptors_left = descriptors - std::min(descriptors, count_open_descriptors(root));
-  limits.usable_cpus = read_cpus(root);
+  limits.usable_cpus = find_usable_cpus(groups);
   return limits;
 }
 

@@ -7,16 +7,28 @@
 
 namespace infeed {
 
-struct MachineLimits {
+/// Memory, asked for by itself where it is asked for often: a third of the files of read_machine_limits().
+struct MemoryLimit {
   std::optional<std::uint64_t> memory_left;  ///< bytes: the least of MemAvailable and every cgroup (v1, v2) up the path
   std::string memory_source;  ///< which one that was, e.g. "the cgroup's memory.max (/sys/fs/cgroup/a/memory.max)"
+};
+
+/// What a mapping may be long.
+struct AddressLimits {
   std::optional<std::uint64_t> address_space_left;  ///< bytes: RLIMIT_AS minus what is mapped
   std::optional<std::uint64_t> file_size;           ///< bytes: RLIMIT_FSIZE
-  std::uint64_t descriptors_left = 0;               ///< RLIMIT_NOFILE minus open ones
-  double usable_cpus = 1;                           ///< sched_getaffinity, cut by the cgroup's CPU quota
+};
+
+struct MachineLimits : MemoryLimit, AddressLimits {
+  std::uint64_t descriptors_left = 0;  ///< RLIMIT_NOFILE minus open ones
+  double usable_cpus = 1;              ///< sched_getaffinity, cut by the cgroup's CPU quota
 };
 
 /// `root` is put in front of /proc and /sys, for tests.
 [[nodiscard]] MachineLimits read_machine_limits(const std::string& root = "");
+[[nodiscard]] MemoryLimit read_memory_limit(const std::string& root = "");
+[[nodiscard]] AddressLimits read_address_limits(const std::string& root = "");
+/// MachineLimits::usable_cpus.
+[[nodiscard]] double read_usable_cpus(const std::string& root = "");
 
 }  // namespace infeed

@@ -28,7 +28,7 @@ void work_off(std::size_t count, int threads, const std::atomic<bool>& stop, con
       progress(++done, static_cast<std::int64_t>(count));
     }
   };
-  const auto usable = static_cast<std::size_t>(std::max(1.0, read_machine_limits().usable_cpus));
+  const auto usable = static_cast<std::size_t>(std::max(1.0, read_usable_cpus()));
   const std::size_t wanted = threads > 0 ? static_cast<std::size_t>(threads) : usable;
   std::vector<std::jthread> others;
   while (others.size() + 1 < std::min(wanted, count)) others.emplace_back(run);

@@ -146,7 +146,7 @@ double trainer_cpus(const RunFigures& figures, double usable_cpus) {
 }
 
 void add_model(SweepReport& report, const SweepOptions& options) {
-  const double cpus = read_machine_limits().usable_cpus;
+  const double cpus = read_usable_cpus();
   const int cores = physical_cores();
   report.rules = rules_of_thumb(options.kinds.empty() ? WorkerKind::kThread : options.kinds.front(),
                                 cores > 0 ? cores : static_cast<int>(cpus), cpus);

@@ -31,7 +31,7 @@ void check(const TuneOptions& options) {
 }
 
 TuneOptions completed(TuneOptions options) {
-  if (options.usable_cpus <= 0) options.usable_cpus = read_machine_limits().usable_cpus;
+  if (options.usable_cpus <= 0) options.usable_cpus = read_usable_cpus();
   if (options.physical_cores <= 0) options.physical_cores = physical_cores();
   if (options.physical_cores <= 0) options.physical_cores = std::max(1, static_cast<int>(options.usable_cpus));
   return options;
