@@ -28,7 +28,7 @@ infeed::SweepReport sweep(const Bed& bed, const Pipeline& pipeline) {
   infeed::SweepOptions options{.kinds = {pipeline.kind},
                                .workers = {},
                                .prefetch = pipeline.depths,
-                               .repetitions = bed.size(3, 1),
+                               .repetitions = bed.size(5, 1),
                                .job = pipeline.job};
   for (int workers = 0; workers <= bed.size(pipeline.most_workers, 3); ++workers) options.workers.push_back(workers);
   return infeed::sweep(*pipeline.dataset, options);

@@ -102,7 +102,7 @@ class Job {
     samples_ = 0;
     step_s_ = 0;
     const Clock::time_point begin = Clock::now();
-    for (int batches = 0; batches < kFewestBatches || seconds_since(begin) < job_.seconds; ++batches) {
+    for (std::int64_t batches = 0; !is_enough(batches, begin); ++batches) {
       if (!turn()) {
         figures.stopped = true;
         return;
@@ -114,6 +114,11 @@ class Job {
     figures.samples_per_s = static_cast<double>(samples_) / elapsed;
     figures.utilisation = std::min(1.0, step_s_ / elapsed);
     add_stats(figures);
+  }
+
+  [[nodiscard]] bool is_enough(std::int64_t batches, Clock::time_point begin) const {
+    if (job_.batches > 0) return batches >= job_.batches;
+    return batches >= kFewestBatches && seconds_since(begin) >= job_.seconds;
   }
 
   void add_stats(RunFigures& figures) const {
@@ -145,10 +150,10 @@ class Job {
 }  // namespace
 
 RunFigures run_job(const Dataset& dataset, const WorkerSetting& setting, const JobOptions& job) {
-  if (!(job.seconds > 0) || !(job.step_ms >= 0) || job.warm_up_batches < 0)
-    throw ConfigError(
-        fmt::format("seconds is {}, step_ms {}, warm_up_batches {}; the first must be above 0, the others not below.",
-                    job.seconds, job.step_ms, job.warm_up_batches));
+  if (!(job.seconds > 0) || !(job.step_ms >= 0) || job.warm_up_batches < 0 || job.batches < 0)
+    throw ConfigError(fmt::format(
+        "seconds is {}, step_ms {}, warm_up_batches {}, batches {}; the first must be above 0, the others not below.",
+        job.seconds, job.step_ms, job.warm_up_batches, job.batches));
   return Job(dataset, setting, job).run(setting);
 }
 

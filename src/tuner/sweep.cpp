@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 #include <utility>
 
@@ -17,6 +18,8 @@ namespace {
 constexpr double kTolerance = 0.02;
 constexpr double kMostNoise = 0.1;  // rows that differ by more are not the same, however noisy they were
 constexpr double kNearlyAll = 0.9;
+constexpr double kTrialShare = 0.25;  // of the time of a run
+constexpr std::int64_t kFewestBatches = 8;
 
 /// Each setting with each value.
 template <typename Values, typename Value>
@@ -164,29 +167,60 @@ void add_model(SweepReport& report, const SweepOptions& options) {
   }
 }
 
-}  // namespace
+/// All settings, round after round.
+class Rounds {
+ public:
+  /// `rounds`: that there will be in all.
+  Rounds(const SweepOptions& options, int rounds)
+      : options_(options), settings_(settings_of(options)), runs_(static_cast<int>(settings_.size()) * rounds) {}
 
-SweepReport sweep(const Dataset& dataset, const SweepOptions& options) {
-  return sweep([&](const WorkerSetting& setting) { return run_job(dataset, setting, options.job); }, options,
-               dataset.size());
+  [[nodiscard]] const std::vector<WorkerSetting>& settings() const noexcept { return settings_; }
+  [[nodiscard]] bool interrupted() const noexcept { return interrupted_; }
+
+  /// So many of them, or those before one that was stopped.
+  [[nodiscard]] std::vector<Runs> go(const RunSetting& run, int rounds) {
+    std::vector<Runs> all;
+    for (const WorkerSetting& setting : settings_) all.push_back({setting});
+    for (int round = 0; round < rounds && !interrupted_; ++round) {
+      for (Runs& one : all) {
+        if (options_.on_progress) options_.on_progress(++run_, runs_, one.setting);
+        if (run_once(run, one)) continue;
+        interrupted_ = true;
+        break;
+      }
+    }
+    return all;
+  }
+
+ private:
+  const SweepOptions& options_;
+  std::vector<WorkerSetting> settings_;
+  int runs_;
+  int run_ = 0;
+  bool interrupted_ = false;
+};
+
+/// As many as take `seconds` a run in the mean of all settings, by trial runs of each.
+std::int64_t common_batches(const std::vector<Runs>& trials, const JobOptions& job) {
+  double batches_s = 0;  // a batch of each
+  int able = 0;
+  for (const Runs& trial : trials) {
+    if (trial.figures.empty()) continue;
+    batches_s += static_cast<double>(job.batch_size) / trial.figures.front().samples_per_s;
+    ++able;
+  }
+  return able == 0 ? 0 : std::max<std::int64_t>(kFewestBatches, std::llround(job.seconds * able / batches_s));
 }
 
-SweepReport sweep(const RunSetting& run_setting, const SweepOptions& options, std::int64_t samples) {
-  std::vector<Runs> all;
-  for (const WorkerSetting& setting : settings_of(options)) all.push_back({setting});
-  if (all.empty() || options.repetitions < 1)
+void check(const SweepOptions& options) {
+  if (settings_of(options).empty() || options.repetitions < 1)
     throw ConfigError("there is nothing to sweep: give kinds, workers, threads, prefetch, pinned and repetitions.");
+}
+
+SweepReport report_of(const std::vector<Runs>& all, const SweepOptions& options, std::int64_t samples,
+                      bool interrupted) {
   SweepReport report;
-  const int runs = static_cast<int>(all.size()) * options.repetitions;
-  int run = 0;
-  for (int repetition = 0; repetition < options.repetitions && !report.interrupted; ++repetition) {
-    for (Runs& one : all) {
-      if (options.on_progress) options.on_progress(++run, runs, one.setting);
-      if (run_once(run_setting, one)) continue;
-      report.interrupted = true;
-      break;
-    }
-  }
+  report.interrupted = interrupted;
   for (const Runs& one : all) {
     if (!one.figures.empty() || !one.refused.empty()) report.rows.push_back(row_of(one, samples));
     report.others_share += one.middle(&RunFigures::others_share) / static_cast<double>(all.size());
@@ -195,6 +229,40 @@ SweepReport sweep(const RunSetting& run_setting, const SweepOptions& options, st
   choose(report);
   add_model(report, options);
   return report;
+}
+
+}  // namespace
+
+SweepReport sweep(const Dataset& dataset, const SweepOptions& options) {
+  check(options);
+  JobOptions job = options.job;
+  const bool needs_trials = job.batches == 0 && settings_of(options).size() > 1;
+  Rounds rounds(options, options.repetitions + (needs_trials ? 1 : 0));
+  int most_workers = 0;
+  for (const WorkerSetting& setting : rounds.settings()) most_workers = std::max(most_workers, setting.workers);
+  const RunSetting run = [&](const WorkerSetting& setting) {
+    JobOptions its = job;
+    its.warm_up_batches += most_workers - setting.workers;  // all begin with the same batch
+    return run_job(dataset, setting, its);
+  };
+  std::vector<Runs> trials;
+  if (needs_trials) {
+    job.seconds = options.job.seconds * kTrialShare;
+    trials = rounds.go(run, 1);
+    job.batches = common_batches(trials, options.job);
+  }
+  std::vector<Runs> all = rounds.go(run, options.repetitions);
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    if (all[i].figures.empty() && all[i].refused.empty()) all[i] = std::move(trials[i]);  // it was stopped before
+  }
+  return report_of(all, options, dataset.size(), rounds.interrupted());
+}
+
+SweepReport sweep(const RunSetting& run, const SweepOptions& options, std::int64_t samples) {
+  check(options);
+  Rounds rounds(options, options.repetitions);
+  const std::vector<Runs> all = rounds.go(run, options.repetitions);
+  return report_of(all, options, samples, rounds.interrupted());
 }
 
 }  // namespace infeed

@@ -6,7 +6,9 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "infeed/base/error.h"
 #include "infeed/dataset/synthetic.h"
@@ -32,18 +34,17 @@ class SweepTest : public ::testing::Test {
   SyntheticDataset data{200, Schema{{"x", DType::kUInt8, {1000}}}, {.cost_us = 20}};
 };
 
-TEST_F(SweepTest, RunsEachSettingInTurnsAndInlineOnce) {
+TEST_F(SweepTest, RunsEachSettingInTurnsAfterATrialAndInlineOnce) {
   std::vector<std::string> order;
   SweepOptions options = quick();
   options.on_progress = [&](int, int runs, const WorkerSetting& setting) {
-    EXPECT_EQ(runs, 10);
+    EXPECT_EQ(runs, 15);
     order.push_back(setting.str());
   };
   const SweepReport report = sweep(data, options);
   const std::vector<std::string> once = {"inline", "thread x 1", "thread x 2", "fork x 1", "fork x 2"};
-  ASSERT_EQ(order.size(), 10U);
-  EXPECT_TRUE(std::equal(once.begin(), once.end(), order.begin()) &&
-              std::equal(once.begin(), once.end(), order.begin() + 5));
+  ASSERT_EQ(order.size(), 15U);
+  for (int round = 0; round < 3; ++round) EXPECT_TRUE(std::equal(once.begin(), once.end(), order.begin() + 5 * round));
   EXPECT_EQ(report.rows.size(), 5U);
 }
 
@@ -68,6 +69,35 @@ TEST_F(SweepTest, GivesCsvJsonAndAPicture) {
   EXPECT_EQ(svg.rfind("<svg", 0), 0U);
   EXPECT_EQ(count(svg, "class=\"mark\""), 2 * 5U + 3U);  // rates, memory, legend
   EXPECT_NE(svg.find("Recommended: " + report.chosen.setting.str()), std::string::npos);
+}
+
+TEST_F(SweepTest, RunsOfAllSettingsGoThroughTheSameBatches) {
+  SweepOptions options = quick();
+  std::vector<int> batches(15);  // of each run
+  std::size_t current = 0;
+  options.on_progress = [&](int run, int, const WorkerSetting&) { current = static_cast<std::size_t>(run) - 1; };
+  options.job.step = [&](Batch&) { ++batches[current]; };
+  static_cast<void>(sweep(data, options));
+  EXPECT_EQ(std::set<int>(batches.begin() + 5, batches.end()).size(), 1U);
+}
+
+TEST_F(SweepTest, ARunIsAsManyBatchesAsTheJobNames) {
+  SweepOptions options = quick();
+  options.job.batches = 7;
+  int batches = 0;
+  options.job.step = [&](Batch&) { ++batches; };
+  static_cast<void>(sweep(data, options));
+  EXPECT_EQ(batches, 10 * (1 + 1 + 2 + 7));  // the first, the warm-up, one for each worker of the most
+}
+
+TEST_F(SweepTest, GivesTheTrialRunsWhereItIsStoppedBehindThem) {
+  SweepOptions options = quick();
+  int runs = 0;
+  options.on_progress = [&](int run, int, const WorkerSetting&) { runs = run; };
+  options.job.stop = [&] { return runs > 6; };
+  const SweepReport report = sweep(data, options);
+  EXPECT_TRUE(report.interrupted);
+  EXPECT_EQ(report.rows.size(), 5U);
 }
 
 TEST_F(SweepTest, KeepsWhatWasMeasuredWhenStopped) {

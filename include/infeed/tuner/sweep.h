@@ -37,6 +37,7 @@ struct JobOptions {
   std::uint64_t memory_limit = 0;  ///< the loader's
   std::string worker_executable = {};
   double seconds = 2;               ///< measured, of each run
+  std::int64_t batches = 0;         ///< rather than so many seconds; 0: as many as they allow
   int warm_up_batches = 8;          ///< and one for each worker: prefetch, caches and pages are then warm
   std::function<bool()> stop = {};  ///< asked for each batch; true ends early
 };
@@ -79,7 +80,7 @@ struct SweepOptions {
   /// Of each setting, in turns: a disturbance falls on all of them. Default 3.
   int repetitions = 3;
   JobOptions job = {};
-  /// Before each run: which of how many, and its setting.
+  /// Before each run, and each trial run of sweep(): which of how many, and its setting.
   std::function<void(int run, int runs, const WorkerSetting& setting)> on_progress = {};
 };
 
@@ -110,9 +111,13 @@ struct SweepReport {
   [[nodiscard]] INFEED_API std::string svg() const;
 };
 
+/// Each run goes through the same batches, so that a costly sample falls on all settings or on none: a short trial run of
+/// each setting tells how many batches take job.seconds a run in the mean. A job with `batches`, or a single setting,
+/// needs none.
 /// Throws ConfigError where there is nothing to run, or where nothing could run.
 [[nodiscard]] INFEED_API SweepReport sweep(const Dataset& dataset, const SweepOptions& options);
-/// The same of runs that are not the loader's; of the job only the device's name counts. `samples`: of an epoch.
+/// The same of runs that are not the loader's, as long as these like; of the job only the device's name counts.
+/// `samples`: of an epoch.
 [[nodiscard]] INFEED_API SweepReport sweep(const RunSetting& run, const SweepOptions& options, std::int64_t samples);
 
 }  // namespace infeed
