@@ -17,7 +17,8 @@ AutoWorkers::Limits limits_of(const AutoCountOptions& options) {
   const std::uint64_t budget = options.memory_budget;
   check_memory_budget(budget);
   return {.usable_cpus = options.usable_cpus > 0 ? options.usable_cpus : read_usable_cpus(),
-          .first = budget > 0 ? 1 : 0};
+          .first = budget > 0 ? 1 : 0,
+          .deepest = options.deepest};
 }
 
 /// Of the workers that are there.
@@ -53,19 +54,27 @@ AutoCount::~AutoCount() = default;
 
 int AutoCount::workers() const noexcept { return state_->policy.workers(); }
 int AutoCount::most() const noexcept { return state_->policy.most(); }
+int AutoCount::times_deeper() const noexcept { return state_->policy.times_deeper(); }
 void AutoCount::turn_began() noexcept { state_->policy.called(AutoWorkers::Clock::now()); }
 
 std::optional<std::string> AutoCount::turn_ended(bool with_batch, const Exchange& exchange) {
   if (!state_->policy.returned(with_batch, AutoWorkers::Clock::now())) return std::nullopt;
-  const int before = workers();
+  const int before = workers(), depth_before = times_deeper();
   const ExchangeStats stats = exchange.stats();
   const std::vector<std::int64_t> pids = pids_of(stats);
   AutoWorkers::WorkerTime time = state_->time(stats);
   const CpuTimes cpu = WorkerCpu().read(pids);  // since they began: what counts is the difference
   time.awake_ns = cpu.run_ns + cpu.wait_ns;
-  const auto change = state_->policy.look(time, [&] { return memory_beside(pids, state_->budget); });
+  const auto change = state_->policy.look(time, [&] {
+    AutoWorkers::Memory memory = memory_beside(pids, state_->budget);
+    memory.queue = stats.committed_bytes;
+    return memory;
+  });
   if (!change) return std::nullopt;
-  log(LogLevel::kInfo, fmt::format("num_workers=auto: {} -> {}: {}.", before, change->workers, change->why));
+  const std::string what = change->workers != before
+                               ? fmt::format("{} -> {}", before, change->workers)
+                               : fmt::format("the queue {} -> {} times as deep", depth_before, change->times_deeper);
+  log(LogLevel::kInfo, fmt::format("num_workers=auto: {}: {}.", what, change->why));
   return change->why;
 }
 

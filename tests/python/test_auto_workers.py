@@ -21,13 +21,18 @@ PLANS = st.lists(st.integers(1, 5), min_size=1, max_size=12)
 
 
 class Plan:
-    """In the place of AutoCount: after batch i there are to be counts[i % len] workers."""
+    """In the place of AutoCount: after batch i there are to be counts[i % len] workers, and so many times the tasks."""
 
     most = 6
 
-    def __init__(self, *counts):
+    def __init__(self, *counts, depths=(1,)):
         self.counts = counts
+        self.depths = depths
         self.turns = 0
+
+    @property
+    def times_deeper(self):
+        return self.depths[self.turns % len(self.depths)]
 
     @property
     def workers(self):
@@ -43,10 +48,10 @@ class Plan:
         pass
 
 
-def planned(counts, kind=DataLoader, dataset=None, **options):
+def planned(counts, kind=DataLoader, dataset=None, depths=(1,), **options):
     torch.manual_seed(5)
     loader = kind(dataset or Noisy(24), batch_size=2, num_workers="auto", **options)
-    loader._auto.count = Plan(*counts)
+    loader._auto.count = Plan(*counts, depths=depths)
     return loader
 
 
@@ -55,16 +60,45 @@ def epochs(loader, count=2):
 
 
 @settings(max_examples=6)
-@given(counts=PLANS, prefetch=st.integers(1, 3), persistent=st.booleans())
-def test_no_batch_changes_while_workers_come_and_go(counts, prefetch, persistent):
+@given(counts=PLANS, depths=PLANS, prefetch=st.integers(1, 3), persistent=st.booleans())
+def test_no_batch_changes_while_workers_come_and_go(counts, depths, prefetch, persistent):
     options = {"shuffle": True, "persistent_workers": persistent, "prefetch_factor": prefetch}
-    assert epochs(planned(counts, **options)) == epochs(planned([2], **options))
+    assert epochs(planned(counts, depths=depths, **options)) == epochs(planned([2], **options))
 
 
 @pytest.mark.parametrize(("method", "kind"), [("spawn", DataLoader), ("forkserver", StatefulDataLoader)])
 def test_started_workers_of_every_kind_make_the_batches_of_forked_ones(method, kind):
     loader = planned([1, 1, 1, 2, 2, 1, 1], kind, shuffle=True, multiprocessing_context=method)
     assert epochs(loader, 1) == epochs(planned([1], kind, shuffle=True), 1)
+
+
+def tasks_ahead(iterator, turns):
+    """How many tasks are ahead behind each of so many next()."""
+    return [len(iterator._tasks) for _ in range(turns) if next(iterator) is not None]
+
+
+def test_the_queue_becomes_deeper_and_shallower():
+    iterator = iter(planned([2], dataset=Squares(80), depths=[1, 1, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1]))
+    assert tasks_ahead(iterator, 12) == [4, 4, 12, 12, 11, 10, 9, 8, 7, 6, 5, 4]
+
+
+def test_the_queue_is_no_deeper_than_all_slots():
+    iterator = iter(planned([2], dataset=Squares(400), depths=[100]))
+    assert tasks_ahead(iterator, 4)[-1] == 32
+
+
+@pytest.mark.parametrize(("options", "deepens"), [({}, True), ({"prefetch_factor": 2}, False)])
+def test_a_depth_that_is_given_stays(options, deepens):
+    assert DataLoader(Squares(), num_workers="auto", **options).num_workers.deepens == deepens
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_a_loader_that_is_made_of_ones_attributes_is_auto_too(kind):
+    first = kind(Squares(8), num_workers="auto", memory_budget=1 << 40)
+    names = ("num_workers", "prefetch_factor", "memory_budget", "persistent_workers")
+    second = kind(first.dataset, **{name: getattr(pickle.loads(pickle.dumps(first)), name) for name in names})
+    assert second.auto_workers and second.num_workers == 1 and second.num_workers.deepens
+    assert as_lists(second) == as_lists(first)
 
 
 @pytest.mark.parametrize("fixed", [0, 2])

@@ -487,7 +487,7 @@ class AutoCount:
     How many workers there should be, found while the trainer runs. See docs/tuning.md.
     """
 
-    def __init__(self, memory_budget: int = 0, usable_cpus: float = 0) -> None: ...
+    def __init__(self, memory_budget: int = 0, usable_cpus: float = 0, deepest: int = 1) -> None: ...
 
     @property
     def workers(self) -> int: ...
@@ -495,10 +495,16 @@ class AutoCount:
     @property
     def most(self) -> int: ...
 
+    @property
+    def times_deeper(self) -> int:
+        """As many tasks ahead as is usual for so many workers."""
+
     def turn_began(self) -> None: ...
 
     def turn_ended(self, with_batch: bool, exchange: Exchange) -> str | None:
-        """Why `workers` changed by this turn; None: it did not."""
+        """
+        Why `workers` or `times_deeper` changed by this turn; None: they did not.
+        """
 
     def refuse(self, workers: int, why: str) -> None:
         """No more than so many could be had."""

@@ -255,15 +255,16 @@ void bind_auto_count(nb::module_& module) {
                         "How many workers there should be, found while the trainer runs. See docs/tuning.md.")
       .def(
           "__init__",
-          [](AutoCount* self, std::uint64_t memory_budget, double usable_cpus) {
-            new (self) AutoCount({memory_budget, usable_cpus});
+          [](AutoCount* self, std::uint64_t memory_budget, double usable_cpus, int deepest) {
+            new (self) AutoCount({memory_budget, usable_cpus, deepest});
           },
-          nb::arg("memory_budget") = 0, nb::arg("usable_cpus") = 0)
+          nb::arg("memory_budget") = 0, nb::arg("usable_cpus") = 0, nb::arg("deepest") = 1)
       .def_prop_ro("workers", &AutoCount::workers)
       .def_prop_ro("most", &AutoCount::most)
+      .def_prop_ro("times_deeper", &AutoCount::times_deeper, "As many tasks ahead as is usual for so many workers.")
       .def("turn_began", &AutoCount::turn_began)
       .def("turn_ended", &AutoCount::turn_ended, nb::arg("with_batch"), nb::arg("exchange"),
-           "Why `workers` changed by this turn; None: it did not.")
+           "Why `workers` or `times_deeper` changed by this turn; None: they did not.")
       .def("refuse", &AutoCount::refuse, nb::arg("workers"), nb::arg("why"), "No more than so many could be had.")
       .def("closes", &AutoCount::closes, nb::arg("exchange"), "The exchange goes, another will follow.");
 }

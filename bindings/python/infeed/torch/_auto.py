@@ -1,4 +1,4 @@
-"""num_workers="auto": workers come and go while an epoch runs.
+"""num_workers="auto": workers come and go while an epoch runs, and the queue of tasks becomes deeper.
 
 A task is for whoever is free, and random numbers are seeded for each batch by its number: which worker makes a batch,
 and how many there are, changes nothing in it.
@@ -19,15 +19,39 @@ from infeed._worker.team import Team
 AUTO = "auto"  # as num_workers, of a loader and of a state
 
 
-class Auto:
-    """How many workers a loader should have: what its iterators learn, one after another."""
+TIMES_DEEPER = 8  # than usual, at most,
+DEEPEST_QUEUE = 32  # tasks
 
-    def __init__(self, memory_budget: int | None = None) -> None:
+
+class Auto:
+    """How many workers a loader should have, and how deep a queue: what its iterators learn, one after another."""
+
+    def __init__(self, memory_budget: int | None = None, deepens: bool = True) -> None:
         self._memory_budget = memory_budget
-        self.count = AutoCount(memory_budget or 0)
+        self._deepens = deepens
+        self.count = AutoCount(memory_budget or 0, deepest=TIMES_DEEPER if deepens else 1)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Auto, (self._memory_budget,)
+        return Auto, (self._memory_budget, self._deepens)
+
+
+class AutoNumber(int):
+    """A loader's num_workers where that was given as "auto". Whoever makes a loader anew of another's attributes, as
+    Lightning does, gives it back, and the new loader is "auto" as well."""
+
+    deepens: bool  # whether the depth of the queue was left to the loader, too
+
+    def __new__(cls, number: int, deepens: bool) -> AutoNumber:
+        self = super().__new__(cls, number)
+        self.deepens = deepens
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return AutoNumber, (int(self), self.deepens)
+
+
+def is_auto(num_workers: int | str) -> bool:
+    return num_workers == AUTO or isinstance(num_workers, AutoNumber)
 
 
 def why_fixed(dataset: Any) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 import torch.utils.data
 from torch.utils.data import Dataset, Sampler
 
-from infeed.torch._auto import AUTO, Auto, why_fixed
+from infeed.torch._auto import Auto, AutoNumber, is_auto, why_fixed
 from infeed.torch._device import checked_compute_stream, checked_device
 from infeed.torch._stateful_multi import MultiProgress, _StatefulIterator, saved_num_workers
 from infeed.torch._stateful_order import ReplayedOrder, SamplerOrder
@@ -27,8 +27,8 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
     """`torch.utils.data.DataLoader`: same arguments, order, values, seeds and errors. What it adds:
 
     Args:
-        num_workers: Also "auto": workers come and go while the loader runs, for the shortest time of step and wait together
-            (docs/tuning.md). Batches do not depend on it: the random numbers of a batch are seeded by its number. Where
+        num_workers: Also "auto": workers come and go while the loader runs, and where prefetch_factor is not given the queue
+            becomes deeper, for the shortest time of step and wait together (docs/tuning.md). Batches do not depend on it: the random numbers of a batch are seeded by its number. Where
             the count cannot change (IterableDataset; a dataset with a state), it stays what "auto" begins with.
             The attribute is the count at the latest iter(); `stats()` tells the present one.
         memory_budget: With num_workers="auto": bytes that this process and its workers may have, shared pages once. It
@@ -83,15 +83,16 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         memory_budget: int | None = None,
     ) -> None:
         _check_auto(num_workers, memory_budget)
-        self._is_auto = num_workers == AUTO
-        self._auto = Auto(memory_budget) if self._is_auto else None
+        self._is_auto = is_auto(num_workers)
+        self._deepens = num_workers.deepens if isinstance(num_workers, AutoNumber) else prefetch_factor is None
+        self._auto = Auto(memory_budget, self._deepens) if self._is_auto else None
         super().__init__(
             dataset,
             batch_size=batch_size,
             shuffle=shuffle,
             sampler=sampler,
             batch_sampler=batch_sampler,
-            num_workers=num_workers if self._auto is None else self._auto.count.workers,
+            num_workers=num_workers if self._auto is None else AutoNumber(self._auto.count.workers, self._deepens),
             collate_fn=collate_fn,
             pin_memory=pin_memory,
             drop_last=drop_last,
@@ -206,9 +207,9 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
     def _auto_count(self, state: dict[str, Any] | None) -> int:
         """What the next iterator begins with: where it stays, that of a state which has a part for each worker."""
         if self._auto is not None:
-            return self._auto.count.workers
+            return AutoNumber(self._auto.count.workers, self._deepens)
         saved = saved_num_workers(state)
-        return saved if isinstance(saved, int) else self.num_workers
+        return AutoNumber(saved, self._deepens) if isinstance(saved, int) else self.num_workers
 
     def _live_iterator(self) -> _StatefulIterator | None:
         """The latest iterator, while it has workers."""
@@ -224,11 +225,11 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
 
 
 def _check_auto(num_workers: int | str, memory_budget: int | None) -> None:
-    if isinstance(num_workers, str) and num_workers != AUTO:
+    if isinstance(num_workers, str) and not is_auto(num_workers):
         raise ValueError(f"num_workers should be a number or 'auto', but got {num_workers!r}")
     if memory_budget is None:
         return
-    if num_workers != AUTO:
+    if not is_auto(num_workers):
         raise ValueError("memory_budget is for num_workers='auto'; a fixed number of workers has none")
     if type(memory_budget) is not int or memory_budget <= 0:
         raise ValueError(f"memory_budget should be a positive number of bytes or None, but got {memory_budget!r}")

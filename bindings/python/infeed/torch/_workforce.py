@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import operator
 import os
 import threading
@@ -18,7 +19,7 @@ from infeed._native import AutoCount, Exchange
 from infeed._worker.start import Start
 from infeed._worker.team import Team
 from infeed.torch import _errors
-from infeed.torch._auto import Shift
+from infeed.torch._auto import DEEPEST_QUEUE, Shift
 from infeed.torch._dispatch import ANYONE, Pool, Turns
 from infeed.torch._live import exiting, live_iterators
 from infeed.torch._pin import Pinner
@@ -45,6 +46,8 @@ class _Workforce(_MultiProcessingDataLoaderIter):
         context = loader.multiprocessing_context or torch.multiprocessing
         self._most_workers = self._auto.most if self._auto is not None else self._num_workers
         num_slots = operator.index((self._prefetch_factor + 2) * self._most_workers)  # 2: an old task, a resume
+        if self._auto is not None:
+            num_slots = max(num_slots, DEEPEST_QUEUE + 2 * self._most_workers)
         self._owner = os.getpid()
         self._exchange = Exchange(self._most_workers, num_slots, loader.memory_limit or 0, keep_memory=self._pin_memory)
         ranks = self._world_size, self._rank
@@ -65,7 +68,8 @@ class _Workforce(_MultiProcessingDataLoaderIter):
         self._dispatch: Turns | Pool = Turns(self._num_workers, self._prefetch_factor, self._in_order)
         if self._auto is not None:
             self._shift = Shift(self._exchange, self._team, self._most_workers)
-            self._dispatch = Pool(self._num_workers, self._prefetch_factor)
+            self._dispatch = Pool(self._num_workers, self._prefetch_factor, DEEPEST_QUEUE)
+            self._dispatch.times_deeper = self._auto.times_deeper
             self._resize(self._num_workers)
             return
         for worker in range(self._num_workers):
@@ -80,9 +84,10 @@ class _Workforce(_MultiProcessingDataLoaderIter):
             self._dispatch.num_workers = len(self._shift.working)
 
     def _adapt(self, with_batch: bool) -> None:
-        """Behind a batch, before the user has it: more or fewer workers where that would make steps shorter."""
-        assert self._auto is not None and self._shift is not None
+        """Behind a batch, before the user has it: more or fewer workers, or tasks, where that would make steps shorter."""
+        assert self._auto is not None and self._shift is not None and isinstance(self._dispatch, Pool)
         self._auto.turn_ended(with_batch, self._exchange)
+        self._dispatch.times_deeper = self._auto.times_deeper
         if not with_batch or len(self._shift.working) == self._auto.workers:
             return
         try:
@@ -183,7 +188,7 @@ class _Workforce(_MultiProcessingDataLoaderIter):
         return not self._shutdown and self._broken is None
 
     def stats(self) -> Stats:
-        times = self._exchange.loader_stats(self._prefetch_factor)
+        times = self._exchange.loader_stats(math.ceil(self._dispatch.depth / max(1, self._dispatch.num_workers)))
         for part in (self._pinner, self._staging):
             if part is not None:
                 part.show(times)
