@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <future>
+#include <limits>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -21,6 +22,7 @@ using infeed::testing::children;
 using infeed::testing::Chunks;
 using infeed::testing::Countdown;
 using infeed::testing::expect_same;
+using infeed::testing::ListSampler;
 using infeed::testing::Numbers;
 using infeed::testing::Odd;
 using infeed::testing::Once;
@@ -100,6 +102,35 @@ TEST_F(DataLoaderErrors, OfACollationNameTheBatchsSamples) {
                   "batch 1 (worker 0): samples 10, 11, 12, 13, 14, 15, 16, 17, ... (9): std::length_error: too few")));
 }
 
+TEST_F(DataLoaderErrors, OfStackingNameTheSample) {
+  auto forget = td::transforms::Lambda<td::Example<>>([](td::Example<> example) {
+    return example.target.item<int>() == 6 ? td::Example<>({}, example.target) : example;
+  });
+  auto loader = data_loader<SequentialSampler>(Numbers(8).map(forget).map(Stack<>()), DataLoaderOptions(4).workers(1));
+  EXPECT_THAT(
+      [&] { targets(*loader); },
+      ThrowsMessage<td::WorkerException>(HasSubstr("sample 6: stack: sample 2 of the batch is an undefined tensor")));
+}
+
+TEST_F(DataLoaderErrors, OfASamplerAreItsOwn) {
+  for (const std::size_t workers : {0, 1}) {
+    auto loader = data_loader(Numbers(8).map(Stack<>()), ListSampler({{0, 1}, {2, 3, 4}, {}, {5}}),
+                              DataLoaderOptions(2).workers(workers));
+    auto at = loader->begin();
+    const auto first = infeed::testing::retried<IndexError>([&] { return (*at).target; });
+    expect_same(first, at::arange(2));
+    infeed::testing::retried<IndexError>([&] { return (++at)->target; });
+    expect_same(at->target, at::full({1}, 5, at::kLong));
+  }
+}
+
+TEST_F(DataLoaderErrors, OfASamplerComeInTheirPlaceWithoutWorkers) {
+  auto loader = data_loader(Numbers(8).map(Stack<>()), ListSampler({{0, 1}, {2, 3, 4}}), DataLoaderOptions(2));
+  auto at = loader->begin();
+  expect_same((*at).target, at::arange(2));
+  EXPECT_THAT([&] { ++at; }, ThrowsMessage<IndexError>(HasSubstr("3 indices for a batch; batch_size (2) must be")));
+}
+
 TEST_F(DataLoaderErrors, OfAStatefulDatasetComeInTheirPlace) {
   using Dataset = td::datasets::ChunkDataset<Chunks, SequentialSampler, SequentialSampler>;
   auto dataset = td::datasets::make_shared_dataset<Dataset>(Chunks(2), SequentialSampler(0), SequentialSampler(0),
@@ -140,9 +171,11 @@ TEST(DataLoaderEnd, ComesWhileAWorkerIsStuckInItsDataset) {
 
 TEST(DataLoaderEnd, IsSaidToWhoAsksAfterJoin) {
   auto loader = data_loader(Numbers(4).map(Stack<>()), DataLoaderOptions(2).workers(1));
+  auto at = loader->begin();
   loader->join();
   loader->join();
   EXPECT_THAT([&] { (void)loader->begin(); }, ThrowsMessage<ConfigError>(HasSubstr("make another one")));
+  EXPECT_THROW(++at, ConfigError);
   EXPECT_THROW((void)loader->stats(), ConfigError);
 }
 
@@ -210,6 +243,9 @@ TEST(DataLoaderOptionsOfBoth, ThatCannotWorkAreNamed) {
     return data_loader(Numbers(4).map(Stack<>()), options, {.worker_kind = kind});
   };
   EXPECT_THROW(make(DataLoaderOptions(0), WorkerKind::kAuto), ConfigError);
+  EXPECT_THROW(make(std::numeric_limits<std::size_t>::max(), WorkerKind::kAuto), ConfigError);
+  EXPECT_THROW(make(DataLoaderOptions(1).workers(1).max_jobs(0), WorkerKind::kAuto), ConfigError);
+  EXPECT_THROW(make(DataLoaderOptions(1).timeout(std::chrono::milliseconds(0)), WorkerKind::kAuto), ConfigError);
   EXPECT_THROW(make(DataLoaderOptions(1).workers(std::size_t{1} << 32), WorkerKind::kAuto), ConfigError);
   EXPECT_THROW(make(DataLoaderOptions(1).workers(1).max_jobs(std::size_t{1} << 32), WorkerKind::kAuto), ConfigError);
   EXPECT_THROW(make(DataLoaderOptions(1).workers(1), WorkerKind::kSpawn), ConfigError);

@@ -211,6 +211,24 @@ TEST_P(DataLoaderTest, BeginsAnotherEpochAfterABreak) {
   EXPECT_EQ(targets(*loader).size(), 64U);
 }
 
+TEST_P(DataLoaderTest, AnotherEpochEndsTheIteratorsOfTheOneBefore) {
+  auto loader = data_loader<SequentialSampler>(Numbers(8).map(Stack<>()), options(2), engine());
+  auto old = loader->begin(), unread = loader->begin();
+  auto at = loader->begin();
+  expect_same(at->target, at::arange(2));
+  EXPECT_TRUE(old == loader->end());
+  EXPECT_THROW(++unread, c10::Error);
+  ++at;
+  expect_same(at->target, at::arange(2, 4));
+}
+
+TEST_P(DataLoaderTest, TellsHowManyBatchesAreInFlight) {
+  const std::size_t workers = GetParam().workers;
+  auto loader = data_loader(Numbers(8).map(Stack<>()), options(2), engine());
+  EXPECT_EQ(loader->options().max_jobs, workers + 1);
+  EXPECT_EQ(loader->stats().prefetch, workers + 1);
+}
+
 TEST_P(DataLoaderTest, TwoLoadersRunSideBySide) {
   auto a = data_loader<SequentialSampler>(Numbers(12).map(Stack<>()), options(4), engine());
   auto b = data_loader<SequentialSampler>(Numbers(12).map(Stack<>()), options(4), engine());
@@ -261,6 +279,14 @@ TEST_P(DataLoaderTest, PromotesDtypesAsStackDoes) {
     return td::Example<>(example.data.to(example.target.item<int>() == 2 ? at::kDouble : at::kFloat), example.target);
   });
   expect_as_torch<SequentialSampler>(Numbers(4).map(widen).map(Stack<>()), options(4), engine());
+}
+
+TEST_P(DataLoaderTest, TakesZerosThatHaveNoMemory) {
+  auto zero = td::transforms::Lambda<td::Example<>>(
+      [](td::Example<> example) { return td::Example<>(at::_efficientzerotensor({3}, at::kFloat), example.target); });
+  expect_as_torch<SequentialSampler>(Numbers(4).map(zero).map(Stack<>()), options(4), engine());
+  auto loose = data_loader<SequentialSampler>(Numbers(4).map(zero), options(4), engine());
+  for (auto& batch : *loose) expect_same(batch[3].data, at::zeros(3));
 }
 
 TEST_P(DataLoaderTest, CopiesNothingButTheSample) {

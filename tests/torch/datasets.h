@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <torch/data/datasets.h>
+#include <torch/data/samplers.h>
 #include <torch/data/transforms.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <stdexcept>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace infeed::testing {
@@ -60,6 +62,22 @@ struct Odd : td::datasets::Dataset<Odd<Act>> {
  private:
   std::size_t at_;
   Act act_;
+};
+
+/// The batches that it is given.
+struct ListSampler : td::samplers::Sampler<> {
+  explicit ListSampler(std::vector<std::vector<std::size_t>> batches) : batches_(std::move(batches)) {}
+  void reset(std::optional<std::size_t> /*size*/) override { at_ = 0; }
+  std::optional<std::vector<std::size_t>> next(std::size_t /*batch_size*/) override {
+    if (at_ == batches_.size()) return std::nullopt;
+    return batches_[at_++];
+  }
+  void save(::torch::serialize::OutputArchive& /*archive*/) const override {}
+  void load(::torch::serialize::InputArchive& /*archive*/) override {}
+
+ private:
+  std::vector<std::vector<std::size_t>> batches_;
+  std::size_t at_ = 0;
 };
 
 /// Counts down; the workers share it.

@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
 #include <c10/util/StringUtil.h>
 
 #include <array>
@@ -32,9 +33,12 @@ struct Record {
 
 std::size_t round_up(std::size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
-void check_plain(const at::Tensor& tensor) {
-  if (tensor.device().is_cpu() && tensor.layout() == at::kStrided && !tensor.is_quantized() && !tensor.is_meta())
-    return;
+/// The values of a tensor whose bytes can be copied.
+at::Tensor plain(const at::Tensor& tensor) {
+  if (tensor.device().is_cpu() && tensor.layout() == at::kStrided && !tensor.is_quantized() && !tensor.is_nested()) {
+    if (tensor._is_zerotensor()) return at::zeros(tensor.sizes(), tensor.options());  // it has no memory
+    return tensor.resolve_conj().resolve_neg();
+  }
   throw DataError(c10::str("a tensor of dtype ", tensor.scalar_type(), ", layout ", tensor.layout(), ", on ",
                            tensor.device(),
                            " cannot cross from a worker: only dense CPU tensors do. Convert it in the ",
@@ -57,18 +61,18 @@ void StackedRows::begin(const at::Tensor& sample, CollateOutput& out, const std:
   rows_ = at::from_blob(memory.data, sizes, sample.options().requires_grad(false));
 }
 
-void StackedRows::put(const at::Tensor& sample, CollateOutput& out, const std::string& name) {
-  check_plain(sample);
+void StackedRows::put(const at::Tensor& given, CollateOutput& out, const std::string& name) {
+  if (!given.defined()) throw DataError(c10::str("stack: sample ", filled_, " of the batch is an undefined tensor."));
+  const at::Tensor sample = plain(given);
   if (filled_ == 0) begin(sample, out, name);
   if (sample.sizes() != rows_.sizes().slice(1))
     throw DataError(c10::str("stack: sample ", filled_, " of the batch has the shape ", sample.sizes(),
                              ", the first has ", rows_.sizes().slice(1), "."));
   if (!promoted_.empty() || sample.scalar_type() != rows_.scalar_type()) return promote(sample);
-  const at::Tensor plain = sample.resolve_conj().resolve_neg();
-  if (plain.is_contiguous()) {
-    copy_dense(static_cast<std::byte*>(rows_.mutable_data_ptr()) + filled_ * plain.nbytes(), plain);
+  if (sample.is_contiguous()) {
+    copy_dense(static_cast<std::byte*>(rows_.mutable_data_ptr()) + filled_ * sample.nbytes(), sample);
   } else {
-    rows_.select(0, static_cast<std::int64_t>(filled_)).copy_(plain.detach());
+    rows_.select(0, static_cast<std::int64_t>(filled_)).copy_(sample.detach());
   }
   ++filled_;
 }
@@ -97,13 +101,12 @@ void MessageWriter::record(const at::Tensor& tensor, const std::string& array, s
 
 void MessageWriter::tensor(const at::Tensor& tensor) {
   if (!tensor.defined()) return record(tensor, "", 0);
-  check_plain(tensor);
-  at::Tensor plain = tensor.resolve_conj().resolve_neg();
-  if (!plain.is_non_overlapping_and_dense()) plain = plain.contiguous();
-  record(plain, kTensors, tensor_bytes_);
+  at::Tensor dense = plain(tensor);
+  if (!dense.is_non_overlapping_and_dense()) dense = dense.contiguous();
+  record(dense, kTensors, tensor_bytes_);
   offsets_.push_back(tensor_bytes_);
-  tensor_bytes_ += round_up(plain.nbytes());
-  tensors_.push_back(std::move(plain));
+  tensor_bytes_ += round_up(dense.nbytes());
+  tensors_.push_back(std::move(dense));
 }
 
 void MessageWriter::stacked(StackedRows& rows) {

@@ -137,7 +137,7 @@ bool write_stacked(Source& source, std::span<const std::size_t> request, Message
     to.value(true);
     ExampleRows<Example> rows(request.size());
     for (const std::size_t index : request)
-      rows.put(name_samples({&index, 1}, [&] { return BySample<Source>::get(source, index); }), to);
+      name_samples({&index, 1}, [&] { rows.put(BySample<Source>::get(source, index), to); });
     rows.finish(to);
   } else {
     auto samples = get_batch(source, request);
@@ -241,8 +241,10 @@ class BatchMaker final : public Collate {
                   CollateOutput& out) const override {
     const Request request(rows, faults_.kind());
     MessageWriter to(out);
-    faults_.keep([&] { write(request, to); });
-    to.finish();
+    faults_.keep([&] {
+      write(request, to);
+      to.finish();
+    });
   }
   void start_epoch(std::uint64_t epoch) const {
     if constexpr (D::is_stateful) shared_.start_epoch(epoch);

@@ -9,6 +9,9 @@
 #include <torch/data/samplers.h>
 #include <torch/data/worker_exception.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <type_traits>
@@ -22,7 +25,7 @@
 namespace infeed::torch {
 
 /// What torch::data's DataLoaderOptions do not have. max_jobs of those, where it is set, is the number of batches in
-/// flight; default: one more than workers, and at least 2.
+/// flight; default: one more than workers, and at least 2. Without workers it is 1.
 struct EngineOptions {
   /// Default kAuto: forked processes; threads for a stateful dataset, which its workers share; the caller of the
   /// iterator where there are no workers. kSpawn cannot be.
@@ -38,6 +41,9 @@ struct EngineOptions {
 /// The options of both as the engine's. Throws ConfigError for kinds that cannot be.
 [[nodiscard]] INFEED_API LoaderOptions loader_options(const td::DataLoaderOptions& options, const EngineOptions& engine,
                                                       bool stateful);
+
+/// Throws IndexError for a request of a sampler that has nothing, or more than the ring has room for.
+INFEED_API void check_request(std::size_t size, std::size_t batch_size);
 
 /// Requests of a sampler of torch's, as numbers.
 template <typename Sampler>
@@ -56,6 +62,7 @@ class RequestSampler final : public BatchSampler {
   [[nodiscard]] bool next(std::vector<std::int64_t>& indices) override {
     const std::optional<BatchRequest> request = sampler_.next(batch_size_);
     if (!request || (request->size() < batch_size_ && drop_last_)) return false;
+    check_request(request->size(), batch_size_);
     if constexpr (kIndices)
       indices.assign(request->begin(), request->end());
     else
@@ -63,7 +70,8 @@ class RequestSampler final : public BatchSampler {
     return true;
   }
   [[nodiscard]] std::int64_t max_batch_size() const override {
-    return kIndices ? static_cast<std::int64_t>(batch_size_) : 1;
+    constexpr auto kMost = static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max());
+    return kIndices ? static_cast<std::int64_t>(std::min(batch_size_, kMost)) : 1;
   }
   [[nodiscard]] std::optional<std::int64_t> size() const override { return std::nullopt; }
   void save(State& /*state*/) const override {}
@@ -96,8 +104,8 @@ class INFEED_API SizeSampler final : public BatchSampler {
 /// Order: the sampler's, drawn from LibTorch's default generator when and as torch::data draws it.
 /// Memory: a batch's tensors stand on the loader's memory, without a copy; they may outlive the loader.
 /// Errors: what a worker's dataset throws arrives as torch::data::WorkerException with batch, worker and sample (without
-/// workers as the exception itself); a dead worker is a WorkerError, TimeoutError comes after timeout(). The iterator
-/// may go on after a WorkerException.
+/// workers as the exception itself); a dead worker is a WorkerError, TimeoutError comes after timeout(). Others are the
+/// sampler's, or the loader's own. The iterator may go on after a WorkerException.
 /// Threads: one at a time.
 template <typename Dataset, typename Requests>
 class DataLoader {
@@ -109,19 +117,21 @@ class DataLoader {
              const EngineOptions& engine)
       : options_(options), requests_(requests.get()) {
     LoaderOptions ours = loader_options(options, engine, Dataset::is_stateful);
+    options_.max_jobs = static_cast<std::size_t>(ours.prefetch);
     maker_ = std::make_shared<BatchMaker<Dataset>>(std::move(dataset), ours.worker_kind);
     ours.batch_sampler = std::move(requests);
     ours.collate = maker_;
     loader_.emplace(rows_, std::move(ours));
   }
 
-  /// Begins an epoch; what is left of another ends.
+  /// Begins an epoch; what is left of another ends, and so do its iterators.
   [[nodiscard]] td::Iterator<BatchType> begin() {
     engine().reset();
+    const std::uint64_t begun = ++begun_;
     requests_->reset();
     maker_->start_epoch(loader_->epoch());
-    return td::Iterator<BatchType>(
-        std::make_unique<td::detail::ValidIterator<BatchType>>([this] { return this->next(); }));
+    return td::Iterator<BatchType>(std::make_unique<td::detail::ValidIterator<BatchType>>(
+        [this, begun] { return begun == begun_ ? this->next() : std::nullopt; }));
   }
   [[nodiscard]] td::Iterator<BatchType> end() {
     return td::Iterator<BatchType>(std::make_unique<td::detail::SentinelIterator<BatchType>>());
@@ -150,11 +160,7 @@ class DataLoader {
   std::optional<Batch> next_message() {
     try {
       return engine().next();
-    } catch (const WorkerError&) {
-      throw;
-    } catch (const TimeoutError&) {
-      throw;
-    } catch (const Error& error) {
+    } catch (const DataError& error) {  // as which a worker's come
       std::exception_ptr cause = maker_->faults().find(error.what());
       if (!cause) cause = std::current_exception();
       if (options_.workers == 0) std::rethrow_exception(cause);
@@ -166,6 +172,7 @@ class DataLoader {
   RequestDataset rows_;
   std::shared_ptr<BatchMaker<Dataset>> maker_;
   Requests* requests_;  // the loader's
+  std::uint64_t begun_ = 0;
   std::optional<Loader> loader_;
 };
 
