@@ -17,5 +17,5 @@ add_custom_command(TARGET infeed_train_python POST_BUILD
           -P ${CMAKE_CURRENT_SOURCE_DIR}/link_package.cmake)
 add_dependencies(infeed_train_python infeed_python)  # it links the rest of the package
 
-install(TARGETS infeed_train_python LIBRARY DESTINATION infeed/train COMPONENT python)
-install(FILES $<TARGET_FILE:infeed_train> DESTINATION infeed COMPONENT python RENAME $<TARGET_SONAME_FILE_NAME:infeed_train>)
+install(TARGETS infeed_train_python LIBRARY DESTINATION infeed/train COMPONENT python EXCLUDE_FROM_ALL)
+install(FILES $<TARGET_FILE:infeed_train> DESTINATION infeed COMPONENT python EXCLUDE_FROM_ALL RENAME $<TARGET_SONAME_FILE_NAME:infeed_train>)
