@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pages import PAGES, ROOT, code_spans, prose
 
-NOT_SOURCES = {".git", ".venv", "build", "docs", "README.md"}
+SOURCES = (".ci", "bench", "bindings", "cmake", "examples", "include", "plugins", "src", "tests")
 TEXTS = {
     ".h",
     ".cpp",
@@ -35,13 +35,12 @@ NOT_OURS = re.compile(r"^[/~$]|://|[<>$]|^build/|^\.\./")  # of the system, of t
 
 
 def files() -> Iterator[Path]:
-    for top in ROOT.iterdir():
-        if top.name in NOT_SOURCES:
-            continue
-        yield from (file for file in ([top] if top.is_file() else top.rglob("*")) if "__pycache__" not in file.parts)
+    yield from (file for file in ROOT.iterdir() if file.is_file() and file.suffix != ".md")
+    for folder in SOURCES:
+        yield from (file for file in (ROOT / folder).rglob("*") if file.is_file() and "__pycache__" not in file.parts)
 
 
-FILES = [file for file in files() if file.is_file()]
+FILES = list(files())
 NAMES = "\n".join(f"/{file.relative_to(ROOT)}" for file in FILES) + "\n"
 
 
