@@ -16,6 +16,9 @@ struct Command {
 /// Runs it. What it throws, and output that could not be written, is said on standard error.
 [[nodiscard]] int run_command(const Command& command, const std::string& name);
 
+/// What to say of a word that is none of the program's commands: the closest one, and all of them.
+[[nodiscard]] std::string unknown_command(const CLI::App& program, const std::string& word);
+
 /// To standard error, whether or not that can be written.
 void say(const std::string& text);
 

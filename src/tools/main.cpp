@@ -7,7 +7,7 @@
 int main(int argc, char** argv) {
   namespace tools = infeed::tools;
   tools::keep_standard_streams();
-  CLI::App app{"infeed: the engine that feeds accelerators"};
+  CLI::App app{"infeed: the engine that feeds accelerators", "infeed"};
   app.set_version_flag("--version", INFEED_VERSION);
   app.require_subcommand(1);
   const tools::Command commands[] = {tools::add_prepare(app), tools::add_doctor(app), tools::add_sweep(app),
@@ -21,6 +21,10 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    if (given() == nullptr && !app.remaining().empty() && app.remaining()[0][0] != '-') {
+      tools::say(tools::unknown_command(app, app.remaining()[0]));
+      return 1;
+    }
     const int failed = given() == nullptr ? 1 : given()->failed;
     return app.exit(error) == 0 ? 0 : failed;
   }

@@ -104,6 +104,15 @@ TEST(SweepCommandTest, NamesWhatItCannotDo) {
   EXPECT_NE(outcome.text.find("'fibre' is no kind of worker"), std::string::npos) << outcome.text;
 }
 
+TEST(CommandTest, NamesAWordThatIsNoCommandAndThoseThatAre) {
+  EXPECT_EQ(errors_of("swep --workers 1").text,
+            "infeed: 'swep' is no command. Did you mean sweep? There are prepare, doctor, sweep, tune, bench; "
+            "`infeed --help` tells what they do.\n");
+  EXPECT_EQ(errors_of("frobnicate").text.find("Did you mean"), std::string::npos);
+  EXPECT_EQ(run("frobnicate").status, 1);
+  EXPECT_NE(errors_of("").text.find("A subcommand is required"), std::string::npos);
+}
+
 TEST(SweepCommandTest, HelpShowsAnExample) {
   for (const char* command : {"sweep", "tune", "bench", "doctor", "prepare"})
     EXPECT_NE(run(std::string(command) + " --help").text.find("Example: infeed "), std::string::npos) << command;
