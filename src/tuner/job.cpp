@@ -175,6 +175,7 @@ Measure measure_runs(RunSetting run, int repetitions) {
       others.push_back(figures.others_share);
       trial.memory_bytes = std::max(trial.memory_bytes, figures.memory_bytes);
     }
+    trial.runs = static_cast<int>(rates.size());
     trial.samples_per_s = median(rates);
     trial.spread = spread(rates);
     trial.utilisation = median(utilisations);

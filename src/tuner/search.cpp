@@ -10,6 +10,7 @@
 
 #include "base/phrase.h"
 #include "infeed/base/error.h"
+#include "tuner/median.h"
 
 namespace infeed {
 namespace {
@@ -160,14 +161,17 @@ void Search::try_other_kinds() {
   }
 }
 
-// Where repetitions differ by more than what is at stake, the two that the choice hangs on run again.
+// Where runs of a setting differ by more than what is at stake, or nobody knows, those that the choice hangs on run again,
+// by turns.
 void Search::confirm() {
-  const bool noisy = std::any_of(trials_.begin(), trials_.end(),
-                                 [this](const Trial& trial) { return trial.spread > options_.tolerance / 2; });
-  if (!noisy || merged_.empty()) return;
+  const bool sure = std::none_of(trials_.begin(), trials_.end(), [this](const Trial& trial) {
+    return trial.refused.empty() && (trial.runs == 1 || trial.spread > options_.tolerance / 2);
+  });
+  if (sure || merged_.empty()) return;
   for (int again = 0; again < 2 && !spent(); ++again) {
-    record(fastest().setting);
-    if (!spent()) record(chosen().setting);
+    const WorkerSetting quickest = fastest().setting;
+    record(quickest);
+    if (!spent() && !(chosen().setting == quickest)) record(chosen().setting);
   }
 }
 
@@ -207,19 +211,21 @@ void Search::record(const WorkerSetting& setting) {
 }
 
 Trial Search::merged(const WorkerSetting& setting) const {
-  Trial sum{.setting = setting};
-  double count = 0;
+  Trial sum{.setting = setting, .runs = 0};
+  std::vector<double> rates;
   for (const Trial& trial : trials_) {
     if (!(trial.setting == setting)) continue;
-    ++count;
-    sum.samples_per_s += trial.samples_per_s;
+    rates.push_back(trial.samples_per_s);
+    sum.runs += trial.runs;
     sum.spread = std::max(sum.spread, trial.spread);
     sum.memory_bytes = std::max(sum.memory_bytes, trial.memory_bytes);
     sum.others_share = std::max(sum.others_share, trial.others_share);
     sum.utilisation += trial.utilisation;
     if (!trial.refused.empty()) sum.refused = trial.refused;
   }
-  sum.samples_per_s /= count;
+  const auto count = static_cast<double>(rates.size());
+  sum.samples_per_s = std::accumulate(rates.begin(), rates.end(), 0.0) / count;
+  sum.spread = std::max(sum.spread, spread(rates));
   sum.utilisation /= count;
   return sum;
 }

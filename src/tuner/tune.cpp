@@ -71,6 +71,7 @@ std::string reason(const Tuned& tuned, const TuneOptions& options) {
     why += fmt::format(", within {:.0f} % of the fastest ({}: {:.0f}) with less", options.tolerance * 100,
                        fastest.setting.str(), fastest.samples_per_s);
   }
+  if (chosen.runs > 1) why += fmt::format("; its {} runs are within {:.1f} %", chosen.runs, chosen.spread * 100);
   const auto over =
       std::find_if(tuned.trials.begin(), tuned.trials.end(), [](const Trial& t) { return !t.refused.empty(); });
   if (over != tuned.trials.end()) why += fmt::format("; {} was refused: {}", over->setting.str(), over->refused);

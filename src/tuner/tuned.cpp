@@ -18,12 +18,17 @@ State trial_state(const Trial& trial) {
   State state;
   state.set("setting", trial.setting.to_state());
   state.set("samples_per_s", trial.samples_per_s);
+  state.set("runs", trial.runs);
   state.set("spread", trial.spread);
   state.set("memory_bytes", trial.memory_bytes);
   state.set("utilisation", trial.utilisation);
   state.set("others_share", trial.others_share);
   state.set("refused", trial.refused);
   return state;
+}
+
+std::string spread_text(const Trial& trial) {
+  return trial.runs == 1 ? "one run" : fmt::format("{:.1f} %", trial.spread * 100);
 }
 
 double mean_of_others(const std::vector<Trial>& trials) {
@@ -42,8 +47,8 @@ std::string Tuned::str() const {
       text += fmt::format("{:<40} refused: {}\n", trial.setting.str(), trial.refused);
       continue;
     }
-    text += fmt::format("{:<40} {:>10.0f} {:>5.1f} % {:>9.0f} {:>3.0f} %\n", trial.setting.str(), trial.samples_per_s,
-                        trial.spread * 100, trial.memory_bytes / 1e6, trial.utilisation * 100);
+    text += fmt::format("{:<40} {:>10.0f} {:>7} {:>9.0f} {:>3.0f} %\n", trial.setting.str(), trial.samples_per_s,
+                        spread_text(trial), trial.memory_bytes / 1e6, trial.utilisation * 100);
   }
   for (const RuleOfThumb& rule : rules) {
     text += fmt::format("rule {:<35} {:>10.0f} {}\n", fmt::format("{}: {}", rule.name, rule.setting.str()),
@@ -55,11 +60,11 @@ std::string Tuned::str() const {
 
 std::string Tuned::csv() const {
   std::string text =
-      fmt::format("{},samples_per_s,spread,memory_bytes,utilisation,others_share,refused\n", kSettingColumns);
+      fmt::format("{},samples_per_s,runs,spread,memory_bytes,utilisation,others_share,refused\n", kSettingColumns);
   for (const Trial& trial : trials)
-    text +=
-        fmt::format("{},{:.6g},{:.4g},{:.0f},{:.4g},{:.4g},{}\n", setting_cells(trial.setting), trial.samples_per_s,
-                    trial.spread, trial.memory_bytes, trial.utilisation, trial.others_share, csv_cell(trial.refused));
+    text += fmt::format("{},{:.6g},{},{:.4g},{:.0f},{:.4g},{:.4g},{}\n", setting_cells(trial.setting),
+                        trial.samples_per_s, trial.runs, trial.spread, trial.memory_bytes, trial.utilisation,
+                        trial.others_share, csv_cell(trial.refused));
   return text;
 }
 

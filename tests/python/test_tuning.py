@@ -10,7 +10,8 @@ import pytest
 from infeed._run import samples_of
 from infeed.datasets import Synthetic
 from infeed.errors import ConfigError
-from loader_datasets import Squares
+from infeed.torch import DataLoader
+from loader_datasets import FailsAt, Squares, kill_self, raise_key_error
 from test_loader_shutdown import possessions
 
 BRIEF = {"seconds": 0.05, "progress": False}
@@ -96,6 +97,33 @@ def test_what_a_step_raises_ends_it():
 
     with pytest.raises(ZeroDivisionError):
         infeed.tune(Squares(40), fail, batch_size=4, **BRIEF)
+
+
+def test_a_bad_sample_is_the_datasets_error_with_what_was_measured_before():
+    def make(setting):
+        return [[1.0]] * 5 if setting.num_workers < 2 else DataLoader(FailsAt(17, raise_key_error))
+
+    before = possessions()
+    with pytest.raises(KeyError, match="no such key") as caught:
+        infeed.sweep(make, workers=(0, 1, 2), repetitions=1, **BRIEF)
+    notes = "".join(getattr(caught.value, "__notes__", ["inline ", "fork x 1 "]))  # from Python 3.11 on
+    assert "inline " in notes and "fork x 1 " in notes
+    assert possessions() == before
+
+
+@pytest.mark.parametrize("search", [infeed.sweep, infeed.tune])
+def test_a_setting_whose_worker_dies_is_refused_and_the_others_go_on(search):
+    def make(setting):
+        dataset = Squares(40) if setting.num_workers == 0 else FailsAt(17, kill_self)
+        return DataLoader(dataset, **setting.torch_options())
+
+    infeed.bench(Squares(40), repetitions=1, batch_size=4, **BRIEF)
+    before = possessions()
+    found = search(make, **BRIEF)
+    refused = [row["refused"] for row in (found.rows if search is infeed.sweep else found.trials)]
+    assert found.setting.num_workers == 0
+    assert refused[0] == "" and "exited unexpectedly" in refused[1] and "is at dataset index 17" in refused[1]
+    assert possessions() == before
 
 
 def test_ctrl_c_keeps_the_runs_that_are_done():

@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <set>
 #include <string>
 #include <vector>
@@ -132,6 +135,56 @@ TEST_F(SweepTest, LeavesOutWhatCannotRun) {
   const SweepReport report = sweep(data, options);
   EXPECT_EQ(report.chosen.setting.threads, 1);
   EXPECT_NE(report.rows[1].refused.find("threads_per_worker"), std::string::npos);
+}
+
+/// Samples of another dataset, of which one cannot be read, or is the death of whom it meets outside of this process.
+class Bad final : public Dataset {
+ public:
+  Bad(const Dataset& samples, bool kills) : samples_(samples), kills_(kills) {}
+  [[nodiscard]] std::int64_t size() const override { return samples_.size(); }
+  [[nodiscard]] const Schema& schema() const override { return samples_.schema(); }
+  void read(Row& row) const override {
+    if (row.index() == 17 && kills_ && getpid() != home_) raise(SIGKILL);
+    if (row.index() == 17 && !kills_) throw DataError("the end of the file is missing");
+    samples_.read(row);
+  }
+
+ private:
+  const Dataset& samples_;
+  bool kills_;
+  pid_t home_ = getpid();
+};
+
+TEST_F(SweepTest, ABadSampleGivesWayAndIsCounted) {
+  SweepOptions options = quick();
+  options.job.batches = 50;  // an epoch: it comes, or one in its place does
+  const SweepReport report = sweep(Bad(data, false), options);
+  for (const SweepRow& row : report.rows)
+    EXPECT_NE(row.figures.verdict.find("others came in their places; the first: the end of the file is missing"),
+              std::string::npos)
+        << row.setting.str() << row.figures.verdict << row.refused;
+}
+
+TEST_F(SweepTest, RefusesSettingsWhoseWorkersDieAndKeepsTheOthers) {
+  SweepOptions options = quick();
+  options.job.batches = 50;
+  const SweepReport report = sweep(Bad(data, true), options);
+  ASSERT_EQ(report.rows.size(), 5U);
+  for (const SweepRow& row : report.rows) {
+    EXPECT_EQ(row.refused.empty(), !row.setting.processes()) << row.setting.str();
+    EXPECT_EQ(row.refused.find("SIGKILL") != std::string::npos, row.setting.processes()) << row.refused;
+  }
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);  // no child is left
+}
+
+TEST_F(SweepTest, TuneRefusesSettingsWhoseWorkersDieAndKeepsTheOthers) {
+  JobOptions job = quick().job;
+  job.batches = 50;
+  const Bad bad(data, true);
+  const Tuned tuned = tune(measure_job(bad, job), {.kinds = {WorkerKind::kFork}, .max_workers = 2, .most_trials = 5});
+  EXPECT_EQ(tuned.chosen.setting.kind, WorkerKind::kInline);
+  EXPECT_NE(tuned.why.find("was refused: worker"), std::string::npos) << tuned.why;
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
 }
 
 /// /proc/stat where the usable processors were busy and idle for so many ticks, and all others busy throughout.

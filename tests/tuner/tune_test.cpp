@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <random>
 
 #include "infeed/base/error.h"
@@ -175,6 +176,34 @@ TEST(TuneTest, KeepsEveryKindOfWorkerWithinTheMemoryBudget) {
   const Tuned tuned = tune(measure, {.kinds = kinds, .memory_budget = 2'000'000'000, .usable_cpus = 8});
   EXPECT_LE(most_bytes, 2e9);
   EXPECT_EQ(tuned.chosen.setting.workers, 6) << tuned.str();
+}
+
+int trials_of(const Tuned& tuned, const WorkerSetting& setting) {
+  return static_cast<int>(std::count_if(tuned.trials.begin(), tuned.trials.end(),
+                                        [&](const Trial& trial) { return trial.setting == setting; }));
+}
+
+TEST(TuneTest, RunsTheFastestAndTheChosenAgainWhereEachRanOnce) {
+  std::map<int, int> runs;  // by workers, also with a deeper queue
+  const Tuned tuned = tune(
+      [&](const WorkerSetting& setting) {
+        const double rate = setting.workers == 0 ? 100 : setting.workers == 1 ? 199 : 200;
+        return Trial{.samples_per_s = rate * (1 + 1e-3 * runs[setting.workers]++)};
+      },
+      {.usable_cpus = 8});
+  EXPECT_EQ(tuned.chosen.setting.workers, 1);
+  EXPECT_EQ(trials_of(tuned, tuned.chosen.setting), 3) << tuned.str();
+  EXPECT_EQ(trials_of(tuned, tuned.fastest.setting), 3);
+  EXPECT_EQ(tuned.chosen.runs, 3);
+  EXPECT_GT(tuned.chosen.spread, 0);
+  EXPECT_NE(tuned.why.find("its 3 runs are within 0.3 %"), std::string::npos) << tuned.why;
+  EXPECT_NE(tuned.str().find("one run"), std::string::npos);
+}
+
+TEST(TuneTest, TakesRepetitionsThatAgreeAtTheirWord) {
+  const Tuned tuned = tune([](const WorkerSetting&) { return Trial{.samples_per_s = 1, .runs = 3}; });
+  EXPECT_EQ(trials_of(tuned, tuned.chosen.setting), 1);
+  EXPECT_EQ(tuned.str().find("one run"), std::string::npos);
 }
 
 TEST(TuneTest, SaysWhatOtherProgramsHad) {

@@ -11,6 +11,7 @@ from typing import Any
 
 from infeed import _native
 from infeed._run import run
+from infeed.errors import ConfigError, MemoryError, WorkerError
 
 __all__ = ["Setting", "Sweep", "Tuned", "bench", "sweep", "tune"]
 
@@ -128,20 +129,23 @@ def tune(
         progress: A line on standard error. Default: where that is a terminal.
         options: Of the loader that is made of a dataset: batch_size, shuffle, collate_fn ...
 
-    Raises ConfigError where no setting could run. Ctrl-C ends the search with what was tried.
+    Raises ConfigError where no setting could run. Ctrl-C ends the search with what was tried. A setting whose workers die
+    is refused; what else the dataset or the step raises ends it, with what was measured until then as a note (from
+    Python 3.11 on).
     """
     job = _Job(data, step, seconds, options, progress)
-    texts = _native.tune(
-        job.run,
-        kinds=list(kinds or job.kinds[:1]),
-        max_workers=max_workers,
-        memory_budget=memory_budget or 0,
-        batch_bytes=0,
-        tolerance=tolerance,
-        max_trials=max_trials,
-        repetitions=repetitions,
+    return Tuned(
+        job.texts(
+            _native.tune,
+            kinds=list(kinds or job.kinds[:1]),
+            max_workers=max_workers,
+            memory_budget=memory_budget or 0,
+            batch_bytes=0,
+            tolerance=tolerance,
+            max_trials=max_trials,
+            repetitions=repetitions,
+        )
     )
-    return Tuned(job.done(texts))
 
 
 def sweep(
@@ -203,28 +207,48 @@ class _Job:
         self._seconds = seconds
         self._shows_progress = sys.stderr.isatty() if progress is None else progress
         self._runs = 0
+        self._error: Exception | None = None  # that ended it
         self._make, self.kinds = _maker(data, options)
 
-    def run(self, kind: str, num_workers: int, prefetch: int) -> Any:
+    def _run(self, kind: str, num_workers: int, prefetch: int) -> Any:
         setting = Setting(num_workers, kind, prefetch)
         self._runs += 1
         self._show(f"run {self._runs}: {num_workers} workers ({kind}) ...")
-        return run(lambda: self._make(setting), self._step, num_workers, self._seconds)
+        try:
+            return run(lambda: self._make(setting), self._step, num_workers, self._seconds)
+        except (ConfigError, MemoryError, WorkerError):
+            raise  # this setting is refused
+        except Exception as error:
+            self._error = error
+            figures = _native.RunFigures()
+            figures.stopped = True
+            return figures
 
     def sweep(self, kinds: Sequence[str], workers: Sequence[int], prefetch: Sequence[int], repetitions: int) -> Sweep:
-        texts = _native.sweep(
-            self.run,
-            kinds=list(kinds),
-            workers=list(workers),
-            prefetch=list(prefetch),
-            repetitions=repetitions,
-            samples=self._epoch,
+        return Sweep(
+            self.texts(
+                _native.sweep,
+                kinds=list(kinds),
+                workers=list(workers),
+                prefetch=list(prefetch),
+                repetitions=repetitions,
+                samples=self._epoch,
+            )
         )
-        return Sweep(self.done(texts))
 
-    def done(self, texts: tuple[str, str, str, str]) -> tuple[str, str, str, str]:
-        self._show("")
-        return texts
+    def texts(self, measure: Callable[..., tuple[str, str, str, str]], **options: Any) -> tuple[str, str, str, str]:
+        """JSON, text, CSV and SVG of all runs. An error of one of them is raised, with a note of those before."""
+        try:
+            texts = measure(self._run, **options)
+        except Exception as error:
+            raise (self._error or error) from None
+        finally:
+            self._show("")
+        if self._error is None:
+            return texts
+        if hasattr(self._error, "add_note"):
+            self._error.add_note(f"Measured until then:\n{texts[1]}")
+        raise self._error
 
     def _show(self, text: str) -> None:
         if self._shows_progress:

@@ -45,6 +45,7 @@ std::vector<WorkerKind> kinds_of(const std::vector<std::string>& names) {
   const nb::module_ errors = nb::module_::import_("infeed.errors");
   if (error.matches(errors.attr("ConfigError"))) throw ConfigError(nb::str(error.value()).c_str());
   if (error.matches(errors.attr("MemoryError"))) throw MemoryError(nb::str(error.value()).c_str());
+  if (error.matches(errors.attr("WorkerError"))) throw WorkerError(nb::str(error.value()).c_str());
   throw nb::python_error(error);
 }
 

@@ -18,7 +18,8 @@ namespace infeed {
 struct Trial {
   WorkerSetting setting;
   double samples_per_s = 0;
-  double spread = 0;         ///< of repetitions: (largest - smallest) / median
+  int runs = 1;              ///< that it is of
+  double spread = 0;         ///< of these: (largest - smallest) / median; 0 where it is one
   double memory_bytes = 0;   ///< of all processes
   double utilisation = 0;    ///< share of the time that the trainer's step ran
   double others_share = 0;   ///< of the usable processors: what other programs took meanwhile
@@ -75,7 +76,8 @@ struct Tuned {
 };
 
 /// Doubles the workers while that helps, looks between for the fewest that keep the rate, then for a deeper queue and
-/// other kinds. A trial that was stopped ends it: the choice is then among those before. Throws ConfigError where no setting
+/// other kinds. The fastest and the choice then run again, by turns, where their spread is unknown or large and trials are
+/// left. A trial that was stopped ends it: the choice is then among those before. Throws ConfigError where no setting
 /// could run, and Error where the first was stopped.
 [[nodiscard]] INFEED_API Tuned tune(const Measure& measure, const TuneOptions& options = {});
 
