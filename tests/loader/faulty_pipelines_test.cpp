@@ -2,7 +2,6 @@
 // processor away for long changes what a pipeline is bound by, so each gets some tries.
 
 #include <gtest/gtest.h>
-#include <sched.h>
 #include <sys/types.h>
 
 #include <atomic>
@@ -17,6 +16,7 @@
 #include "infeed/device/simulated.h"
 #include "infeed/loader/loader.h"
 #include "infeed/loader/stager.h"
+#include "support/processors.h"
 
 namespace infeed {
 namespace {
@@ -112,26 +112,6 @@ Verdict run_staged(const CostlyDataset::Costs& costs, const SimulatedOptions& de
   return judge(loader.stats(), stager.stats());
 }
 
-/// This thread, and whoever it starts, on one processor for as long as this lives.
-class OneProcessor {
- public:
-  OneProcessor() {
-    sched_getaffinity(0, sizeof before_, &before_);
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    int cpu = 0;
-    while (!CPU_ISSET(cpu, &before_)) ++cpu;
-    CPU_SET(cpu, &one);
-    sched_setaffinity(0, sizeof one, &one);
-  }
-  ~OneProcessor() { sched_setaffinity(0, sizeof before_, &before_); }
-  OneProcessor(const OneProcessor&) = delete;
-  OneProcessor& operator=(const OneProcessor&) = delete;
-
- private:
-  cpu_set_t before_{};
-};
-
 bool kernel_tells_of_queues() {
   const CostlyDataset dataset({});
   Loader loader(dataset, forked(1));
@@ -208,7 +188,7 @@ TEST(FaultTest, UnregisteredMemory) {
 TEST(FaultTest, ATrainerThatFindsNoProcessor) {
   if (!kernel_tells_of_queues()) GTEST_SKIP() << "no schedstat in /proc";
   expect_found({Bound::kCompute, Cause::kTrainerStarved}, [] {
-    const OneProcessor one;
+    const testing::OneProcessor one;
     const CostlyDataset dataset({.compute = 2ms});
     LoaderOptions given = forked(4);
     given.prefetch = 4;
@@ -223,7 +203,7 @@ TEST(FaultTest, ATrainerThatFindsNoProcessor) {
 TEST(FaultTest, MoreWorkersThanProcessors) {
   if (!kernel_tells_of_queues()) GTEST_SKIP() << "no schedstat in /proc";
   expect_found({Bound::kInput, Cause::kOversubscribed}, [] {
-    const OneProcessor one;
+    const testing::OneProcessor one;
     return run({.compute = 1ms}, 0us, forked(6));
   });
 }

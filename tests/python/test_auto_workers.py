@@ -329,6 +329,34 @@ def test_one_cpu_is_one_worker_to_begin_with():
     assert done.stdout == "1 [0, 1, 2, 3, 4, 5]\n"
 
 
+WITHIN_A_BUDGET = """
+import os, time
+from infeed import _native
+from infeed.torch import DataLoader
+
+class Hog:
+    taken = None
+    def __len__(self): return 400
+    def __getitem__(self, index):
+        self.taken = self.taken or bytearray(b"x" * (200 << 20))
+        time.sleep(0.002)
+        return index
+
+budget = int(_native.Meter([os.getpid()]).memory_bytes()) + (300 << 20)
+loader = DataLoader(Hog(), batch_size=8, num_workers="auto", memory_budget=budget, persistent_workers=True)
+counts = set()
+for epoch in range(3):  # 2.4 s of sleep: some windows in which the trainer waits for nothing but data
+    for batch in loader:
+        counts.add(loader.stats().times.num_workers)
+print(counts)
+"""
+
+
+def test_no_worker_comes_that_the_budget_has_no_room_for():
+    done = subprocess.run([sys.executable, "-c", WITHIN_A_BUDGET], capture_output=True, text=True, check=True)
+    assert done.stdout == "{1}\n"
+
+
 STARVED = """
 import time
 from infeed.torch import DataLoader

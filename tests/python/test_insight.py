@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import time
@@ -11,7 +12,8 @@ import infeed
 import pytest
 
 torch = pytest.importorskip("torch")
-from infeed.torch import DataLoader
+from infeed._native import LoaderStats
+from infeed.torch import DataLoader, get_worker_info
 
 TRIES = 8
 
@@ -100,6 +102,95 @@ def test_stats_are_a_dict_and_can_be_pickled():
     assert stats["workers"][0]["tasks"] == 16
     assert stats.times.batches == 16
     assert stats.times.samples == 64
+
+
+BUSY = {"id": 0, "pid": 100, "samples": 500, "busy_s": 7.5, "in_hand_s": 0.0, "stopped": False}
+FIGURES = {
+    "batches": 100,
+    "samples": 1000,
+    "elapsed_s": 10.0,
+    "wait_s": 6.3,
+    "trainer_s": 3.6,
+    "worst_tenth_share": 0.12,
+    "other_us": 15000.0,
+    "on_cpu_share": 0.98,
+    "cpu_queue_share": 0.01,
+    "trainer_cpu_queue_share": 0.01,
+    "num_workers": 2,
+    "prefetch": 4,
+    "prefetch_factor": 2,
+    "usable_cpus": 8.0,
+    "workers": [BUSY, {**BUSY, "id": 1}],
+}
+FED = {"wait_s": 0.1, "trainer_s": 9.8, "other_us": 1000.0, "blocked_share": 0.8}
+COPIES = {"batches": 100, "bytes": 10**9, "elapsed_s": 10.0, "copy_share": 0.97, "starved_share": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("planted", "bound", "cause"),
+    [
+        ({}, "input-bound", "dataset"),  # a slow decode, in Python
+        ({"other_us": 500.0, "decode_us": 14500.0}, "input-bound", "decode"),
+        ({"other_us": 500.0, "read_us": 14500.0, "on_cpu_share": 0.1}, "input-bound", "read"),
+        (FED, "compute-bound", "trainer"),
+        ({"staging": {**COPIES, "registrations": 4}}, "transfer-bound", "link"),
+        ({"worst_tenth_share": 0.9, "blocked_share": 0.5, "longest_wait_ms": 600.0}, "bursty", "uneven_samples"),
+        ({"workers": [BUSY, BUSY, {**BUSY, "id": 2, "samples": 100, "busy_s": 9.0}]}, "input-bound", "slow_worker"),
+        ({"short_of_memory_share": 0.9, "memory_limit": 1000}, "input-bound", "memory_budget"),
+        ({"staging": {**COPIES, "registrations": 0}}, "transfer-bound", "unregistered_memory"),
+        ({**FED, "trainer_cpu_queue_share": 0.4}, "compute-bound", "trainer_starved"),
+        ({"num_workers": 8, "usable_cpus": 2.0, "cpu_queue_share": 0.7}, "input-bound", "oversubscribed"),
+        ({"collate_us": 30000.0}, "input-bound", "collate"),
+        ({"sampler_s": 6.0, "wait_s": 0.3, "worst_tenth_share": 0.9}, "bursty", "sampler"),
+        ({"workers": [BUSY, {**BUSY, "stopped": True}]}, "input-bound", "stopped_worker"),
+    ],
+)
+def test_figures_of_five_pipelines_and_ten_faults_get_their_verdict(planted, bound, cause):
+    verdict = LoaderStats.from_json(json.dumps({**FIGURES, **planted})).verdict
+    assert (verdict.bound, verdict.cause) == (bound, cause), verdict
+
+
+def test_a_stopped_worker_is_named():
+    iterator = iter(loader := DataLoader(Slow(0), batch_size=4, num_workers=2))
+    next(iterator)
+    pid = loader.stats().times.workers[1].pid
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        while not loader.stats().times.workers[1].stopped:
+            os.sched_yield()
+        verdict = loader.stats().verdict
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert verdict.cause == "stopped_worker" and f"kill -CONT {pid}" in str(verdict)
+
+
+def slow_down(worker):
+    get_worker_info().dataset.seconds *= 1 if worker != 1 else 10
+
+
+def test_one_slow_worker_is_named():
+    def run():
+        return trained(DataLoader(Slow(0.002, 96), batch_size=2, num_workers=3, worker_init_fn=slow_down))
+
+    assert "worker 1 takes" in found(run, "input-bound", "slow_worker").finding
+
+
+class Pausing(torch.utils.data.Sampler):
+    """In order, with a pause before each 12th batch of four."""
+
+    def __iter__(self):
+        for index in range(256):
+            if index % 48 == 44:
+                time.sleep(0.06)
+            yield index
+
+    def __len__(self):
+        return 256
+
+
+def test_a_bursty_sampler_is_named():
+    loader = DataLoader(Slow(0.0002, 256), batch_size=4, num_workers=2, sampler=Pausing())
+    found(lambda: trained(loader, 0.002), "bursty", "sampler")
 
 
 # --- trace ---

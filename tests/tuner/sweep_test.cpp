@@ -2,6 +2,7 @@
 
 #include "infeed/tuner/sweep.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/wait.h>
@@ -15,6 +16,9 @@
 
 #include "infeed/base/error.h"
 #include "infeed/dataset/synthetic.h"
+#include "infeed/loader/loader.h"
+#include "support/child.h"
+#include "support/processors.h"
 #include "support/temp_folder.h"
 #include "tuner/load_watch.h"
 
@@ -185,6 +189,34 @@ TEST_F(SweepTest, TuneRefusesSettingsWhoseWorkersDieAndKeepsTheOthers) {
   EXPECT_EQ(tuned.chosen.setting.kind, WorkerKind::kInline);
   EXPECT_NE(tuned.why.find("was refused: worker"), std::string::npos) << tuned.why;
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
+}
+
+/// What auto and tune() count with here.
+void expect_processors(const Dataset& data, double cpus) {
+  const Loader loader(data, {.num_workers = kAutoWorkers});
+  EXPECT_DOUBLE_EQ(loader.stats().usable_cpus, cpus);
+  EXPECT_EQ(loader.num_workers(), 1);
+  const Measure any = [](const WorkerSetting& setting) {
+    return Trial{.samples_per_s = setting.workers > 0 ? 1.0 : 2.0};
+  };
+  const Tuned tuned = tune(any);
+  EXPECT_NE(tuned.why.find(fmt::format("with {:.1f} usable CPUs", cpus)), std::string::npos) << tuned.why;
+  EXPECT_EQ(tuned.rules[1].setting.kind, WorkerKind::kInline);  // min(4, cores - 2)
+}
+
+TEST_F(SweepTest, AutoAndTuneCountTheProcessorsThatAffinityLeaves) {
+  const testing::OneProcessor one;
+  expect_processors(data, 1);
+}
+
+TEST_F(SweepTest, AutoAndTuneCountTheProcessorsThatAQuotaLeaves) {
+  const testing::HalfAProcessor half;
+  if (!half.is_made()) GTEST_SKIP() << "no right to make a cgroup with a quota";
+  EXPECT_TRUE(testing::holds_in_child([&] {
+    if (!half.enter()) return false;
+    expect_processors(data, 0.5);
+    return !HasFailure();
+  }));
 }
 
 /// /proc/stat where the usable processors were busy and idle for so many ticks, and all others busy throughout.
