@@ -9,6 +9,7 @@
 #include "infeed/base/export.h"
 #include "infeed/plugin/abi.h"
 #include "infeed/plugin/device_abi.h"
+#include "kernels.h"
 
 namespace infeed::cuda {
 namespace {
@@ -33,50 +34,51 @@ int describe(void* device, char* name, std::uint64_t name_bytes, char* error, st
   return code;
 }
 
-constexpr infeed_device_api kDevices{.struct_size = sizeof(infeed_device_api),
-                                     .name = "cuda",
-                                     .device_type = kCudaDevice,
-                                     .reserved = 0,
-                                     .count = count,
-                                     .open = open,
-                                     .close = close,
-                                     .describe = describe,
-                                     .memory_info = memory_info,
-                                     .allocate = allocate,
-                                     .release = release,
-                                     .register_host = register_host,
-                                     .unregister_host = unregister_host,
-                                     .create_stream = create_stream,
-                                     .destroy_stream = destroy_stream,
-                                     .copy = copy,
-                                     .fill = fill,
-                                     .launch = launch,
-                                     .query_stream = query_stream,
-                                     .synchronize_stream = synchronize_stream,
-                                     .create_event = create_event,
-                                     .destroy_event = destroy_event,
-                                     .record = record,
-                                     .record_all = record_all,
-                                     .wait = wait,
-                                     .query_event = query_event,
-                                     .synchronize_event = synchronize_event,
-                                     .elapsed_ms = elapsed_ms,
-                                     .synchronize = synchronize,
-                                     .push_range = push_range,
-                                     .pop_range = pop_range};
-constexpr const infeed_device_api* kKinds[] = {&kDevices};
+const infeed_device_api kDevices{.struct_size = sizeof(infeed_device_api),
+                                 .name = "cuda",
+                                 .device_type = kCudaDevice,
+                                 .reserved = 0,
+                                 .count = count,
+                                 .open = open,
+                                 .close = close,
+                                 .describe = describe,
+                                 .memory_info = memory_info,
+                                 .allocate = allocate,
+                                 .release = release,
+                                 .register_host = register_host,
+                                 .unregister_host = unregister_host,
+                                 .create_stream = create_stream,
+                                 .destroy_stream = destroy_stream,
+                                 .copy = copy,
+                                 .fill = fill,
+                                 .launch = launch,
+                                 .query_stream = query_stream,
+                                 .synchronize_stream = synchronize_stream,
+                                 .create_event = create_event,
+                                 .destroy_event = destroy_event,
+                                 .record = record,
+                                 .record_all = record_all,
+                                 .wait = wait,
+                                 .query_event = query_event,
+                                 .synchronize_event = synchronize_event,
+                                 .elapsed_ms = elapsed_ms,
+                                 .synchronize = synchronize,
+                                 .push_range = push_range,
+                                 .pop_range = pop_range,
+                                 .kernels = kernels()};
+const infeed_device_api* const kKinds[] = {&kDevices};
 
 }  // namespace
 }  // namespace infeed::cuda
 
 extern "C" INFEED_API const infeed_plugin* infeed_plugin_v1() {
-  static constexpr infeed_plugin kTable{.struct_size = sizeof(infeed_plugin),
-                                        .magic = INFEED_PLUGIN_MAGIC,
-                                        .abi_major = INFEED_ABI_MAJOR,
-                                        .abi_minor = INFEED_ABI_MINOR,
-                                        .name = "cuda",
-                                        .version = "0.1",
-                                        .num_devices = 1,
-                                        .devices = infeed::cuda::kKinds};
+  static const infeed_plugin kTable{.struct_size = sizeof(infeed_plugin),
+                                    .magic = INFEED_PLUGIN_MAGIC,
+                                    .abi_major = INFEED_ABI_MAJOR,
+                                    .abi_minor = INFEED_ABI_MINOR,
+                                    .name = "cuda",
+                                    .version = "0.1",
+                                    .num_devices = 1,
+                                    .devices = infeed::cuda::kKinds};
   return &kTable;
 }

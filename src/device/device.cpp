@@ -16,6 +16,7 @@ std::unique_ptr<DeviceStream> Device::borrow_stream(void*) {
   throw DeviceError(fmt::format("{} has no streams of a driver; use create_stream()", to_string(id())));
 }
 
+DeviceKernels Device::kernels() const { return {}; }
 void Device::push_range(const char*) noexcept {}
 void Device::pop_range() noexcept {}
 

@@ -80,6 +80,11 @@ PluginCore::~PluginCore() {
   if (handle_ != nullptr) api_.close(handle_);
 }
 
+const infeed_kernel_api* PluginCore::kernels() const noexcept {
+  const infeed_kernel_api* const kernels = api_.kernels;
+  return kernels != nullptr && kernels->struct_size >= sizeof(infeed_kernel_api) ? kernels : nullptr;
+}
+
 void PluginCore::check_usable() const {
   if (!owned_here())
     throw DeviceError(fmt::format(

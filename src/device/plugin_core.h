@@ -35,6 +35,9 @@ class PluginCore {
   ~PluginCore();
 
   [[nodiscard]] const infeed_device_api& api() const noexcept { return api_; }
+  /// Null where there are none, and where they are those of another minor version.
+  [[nodiscard]] const infeed_kernel_api* kernels() const noexcept;
+  [[nodiscard]] void* handle() const noexcept { return handle_; }
   [[nodiscard]] DeviceId id() const noexcept { return id_; }
   [[nodiscard]] const std::string& label() const noexcept { return label_; }
   [[nodiscard]] bool owned_here() const noexcept { return ::getpid() == owner_pid_; }

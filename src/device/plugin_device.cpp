@@ -249,6 +249,11 @@ void PluginDevice::synchronize() {
   core_->drop_kept();
 }
 
+DeviceKernels PluginDevice::kernels() const {
+  core_->check_usable();
+  return {.api = core_->kernels(), .device = core_->handle()};
+}
+
 void PluginDevice::push_range(const char* name) noexcept {
   if (core_->api().push_range != nullptr) core_->api().push_range(name);
 }

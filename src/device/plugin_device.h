@@ -29,6 +29,7 @@ class PluginDevice final : public Device {
   [[nodiscard]] std::unique_ptr<DeviceEvent> create_event() override;
   void record_all(DeviceEvent& event) override;
   void synchronize() override;
+  [[nodiscard]] DeviceKernels kernels() const override;
   void push_range(const char* name) noexcept override;
   void pop_range() noexcept override;
 

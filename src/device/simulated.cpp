@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "device/simulated_core.h"
+#include "device/simulated_kernels.h"
 #include "infeed/base/error.h"
 
 namespace infeed {
@@ -75,6 +76,7 @@ class SimulatedStream final : public DeviceStream {
   void launch(std::function<void()> work) override { core_->compute(*queue_, {.run = std::move(work)}); }
   [[nodiscard]] bool query() const override { return core_->idle(*queue_); }
   void synchronize() override { core_->synchronize(*queue_); }
+  [[nodiscard]] void* native_handle() const noexcept override { return queue_.get(); }
 
  private:
   std::shared_ptr<SimulatedCore> core_;
@@ -123,6 +125,7 @@ void SimulatedDevice::record_all(DeviceEvent& event) {
   event_of(*core_, event).set(std::move(mark));
 }
 void SimulatedDevice::synchronize() { core_->synchronize(); }
+DeviceKernels SimulatedDevice::kernels() const { return {.api = &simulated_kernels(), .device = core_.get()}; }
 
 void SimulatedDevice::compute(DeviceStream& stream, SimulatedWork work) {
   const auto* ours = dynamic_cast<const SimulatedStream*>(&stream);
@@ -132,11 +135,15 @@ void SimulatedDevice::compute(DeviceStream& stream, SimulatedWork work) {
   if (!(work.duration_us >= 0)) {
     throw ConfigError(fmt::format("SimulatedWork: duration_us is {}; it must be 0 or more", work.duration_us));
   }
+  for (auto* ranges : {&work.reads, &work.writes}) {
+    for (auto& range : *ranges)
+      range = {static_cast<const std::byte*>(SimulatedCore::host_address(range.data())), range.size()};
+  }
   core_->compute(ours->queue(), std::move(work));
 }
 
 void SimulatedDevice::check_host_access(std::span<const std::byte> range, bool write) const {
-  core_->check_unused(range, write);
+  core_->check_unused({static_cast<const std::byte*>(SimulatedCore::host_address(range.data())), range.size()}, write);
 }
 
 double SimulatedDevice::busy_seconds(CopyDirection direction) const {

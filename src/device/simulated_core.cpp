@@ -133,6 +133,8 @@ void SimulatedCore::drop_all(const std::string& reason, std::vector<SimOp>& drop
 void SimulatedCore::copy(SimQueue& queue, void* dst, const void* src, std::size_t bytes, CopyDirection direction) {
   Lock lock = lock_alive();
   if (bytes == 0) return;
+  dst = host_address(dst);
+  src = host_address(src);
   SimOp op = make_copy(dst, src, bytes, direction);
   const void* host = direction == CopyDirection::kHostToDevice ? src : dst;
   const bool blocks = direction != CopyDirection::kDeviceToDevice && !registrations_.contains(host, bytes);
@@ -169,6 +171,7 @@ SimOp SimulatedCore::make_copy(void* dst, const void* src, std::size_t bytes, Co
 void SimulatedCore::fill(SimQueue& queue, void* dst, std::uint8_t value, std::size_t bytes) {
   const Lock lock = lock_alive();
   if (bytes == 0) return;
+  dst = host_address(dst);
   check_device_range(dst, bytes);
   enqueue(queue,
           SimOp{.run = [dst, value, bytes] { std::memset(dst, value, bytes); }, .writes = {range_of(dst, bytes)}});

@@ -76,9 +76,14 @@ class SimulatedCore : public std::enable_shared_from_this<SimulatedCore> {
   [[nodiscard]] const std::string& label() const noexcept { return label_; }
   void close() noexcept;
 
+  /// The address that the device gives out for memory, and the memory of an address. With hidden_memory the first is
+  /// none of x86-64's.
+  [[nodiscard]] void* given_address(void* memory) const noexcept;
+  [[nodiscard]] static void* host_address(const void* given) noexcept;
+
   [[nodiscard]] DeviceMemoryInfo memory_info();
   [[nodiscard]] void* allocate(std::size_t bytes);
-  void free(void* ptr);
+  void free(void* given);
   void register_host(void* ptr, std::size_t bytes);
   void unregister_host(void* ptr);
   [[nodiscard]] bool is_registered(const void* ptr, std::size_t bytes);

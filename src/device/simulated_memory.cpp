@@ -4,6 +4,21 @@
 #include "infeed/base/error.h"
 
 namespace infeed {
+namespace {
+
+constexpr std::uintptr_t kHidden = std::uintptr_t{0x5A} << 56;
+constexpr std::uintptr_t kAddress = (std::uintptr_t{1} << 56) - 1;
+
+}  // namespace
+
+void* SimulatedCore::given_address(void* memory) const noexcept {
+  if (!options_.hidden_memory || memory == nullptr) return memory;
+  return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(memory) | kHidden);
+}
+
+void* SimulatedCore::host_address(const void* given) noexcept {
+  return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(given) & kAddress);
+}
 
 DeviceMemoryInfo SimulatedCore::memory_info() {
   const Lock lock = lock_alive();
@@ -22,11 +37,12 @@ void* SimulatedCore::allocate(std::size_t bytes) {
     throw MemoryError(fmt::format("{}: {} bytes of device memory asked, {} of {} left; free some or raise memory_bytes",
                                   label_, bytes, left, options_.memory_bytes));
   }
-  return allocations_.allocate(label_, bytes);
+  return given_address(allocations_.allocate(label_, bytes));
 }
 
-void SimulatedCore::free(void* ptr) {
-  if (ptr == nullptr) return;
+void SimulatedCore::free(void* given) {
+  if (given == nullptr) return;
+  void* const ptr = host_address(given);
   Lock lock = lock_any();
   await_unused(lock, {static_cast<const std::byte*>(ptr), allocations_.size_of(label_, ptr)}, "freed");
   static_cast<void>(allocations_.size_of(label_, ptr));  // still there: another thread may have freed it meanwhile

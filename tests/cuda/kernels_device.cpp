@@ -6,7 +6,7 @@
 #include "cuda/kernels_list.h"
 #include "infeed/base/error.h"
 
-namespace infeed::cuda {
+namespace infeed::device {
 namespace {
 
 void check(cudaError_t error) {
@@ -36,4 +36,4 @@ struct Place<Stream> {
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Gpu, KernelsTest, Stream);
 
-}  // namespace infeed::cuda
+}  // namespace infeed::device

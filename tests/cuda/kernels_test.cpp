@@ -2,8 +2,9 @@
 #include <cstring>
 
 #include "cuda/kernels_list.h"
+#include "device/kernels/twins.h"
 
-namespace infeed::cuda {
+namespace infeed::device {
 
 template <>
 struct Place<Host> {
@@ -15,4 +16,4 @@ struct Place<Host> {
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Host, KernelsTest, Host);
 
-}  // namespace infeed::cuda
+}  // namespace infeed::device

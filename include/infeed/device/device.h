@@ -13,6 +13,8 @@
 #include "infeed/base/array_view.h"
 #include "infeed/base/export.h"
 
+struct infeed_kernel_api;
+
 namespace infeed {
 
 /// "cpu:0", "cuda:1", "simulated:0"
@@ -71,8 +73,14 @@ class INFEED_API DeviceStream {
   [[nodiscard]] virtual bool query() const = 0;
   /// Waits for all work queued so far.
   virtual void synchronize() = 0;
-  /// The driver's own handle (cudaStream_t), nullptr where there is none.
+  /// The driver's own handle (cudaStream_t), or the one that the device's kernels take; nullptr where there is none.
   [[nodiscard]] virtual void* native_handle() const noexcept;
+};
+
+/// What a device computes for the companion (infeed/plugin/kernel_abi.h), and the device as its kernels know it.
+struct DeviceKernels {
+  const infeed_kernel_api* api = nullptr;  ///< null where it only holds memory
+  void* device = nullptr;
 };
 
 /// One accelerator, or the CPU.
@@ -118,6 +126,9 @@ class INFEED_API Device {
   /// Waits for all work queued so far in all streams. A stream's failure stays with the stream; throws DeviceError
   /// where the device itself is lost.
   virtual void synchronize() = 0;
+
+  /// Work for streams of this device, which name themselves by native_handle().
+  [[nodiscard]] virtual DeviceKernels kernels() const;
 
   /// Names what this thread does until pop_range(), for the vendor's profiler (CUDA: NVTX). Nothing where there is none.
   virtual void push_range(const char* name) noexcept;

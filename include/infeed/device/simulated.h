@@ -43,6 +43,9 @@ struct SimulatedOptions {
   /// orders the two; and where memory is freed or unregistered while in use. Default false. Costs a look at all
   /// pending work per call.
   bool check_races = false;
+  /// Addresses that only the device can follow: code of the host that does faults, as on a GPU's memory (x86-64). Default
+  /// false. With it, what SimulatedWork runs cannot touch device memory either.
+  bool hidden_memory = false;
   SimulatedFaults faults{};
 };
 
@@ -85,6 +88,8 @@ class INFEED_API SimulatedDevice final : public Device {
   [[nodiscard]] std::unique_ptr<DeviceEvent> create_event() override;
   void record_all(DeviceEvent& event) override;
   void synchronize() override;
+  /// On the compute engine; for check_races a kernel uses the first byte of each tensor.
+  [[nodiscard]] DeviceKernels kernels() const override;
 
   /// Queues work for the compute engine: a training step's stand-in. `stream` must be this device's.
   void compute(DeviceStream& stream, SimulatedWork work);

@@ -19,7 +19,7 @@ extern "C" {
 
 #define INFEED_PLUGIN_MAGIC UINT32_C(0x31504649) /* "IFP1" */
 #define INFEED_ABI_MAJOR 1
-#define INFEED_ABI_MINOR 1 /* 1: devices */
+#define INFEED_ABI_MINOR 2 /* 1: devices, 2: kernels of devices */
 #define INFEED_MAX_DIMS 8
 
 enum {

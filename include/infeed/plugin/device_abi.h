@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "infeed/plugin/kernel_abi.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -58,6 +60,8 @@ typedef struct infeed_device_api {
   int (*synchronize)(void* device, char* error, uint64_t error_bytes);
   void (*push_range)(const char* name); /* for the vendor's profiler; may be null, as pop_range */
   void (*pop_range)(void);
+
+  const struct infeed_kernel_api* kernels; /* since 1.2; kernel_abi.h; null: it computes nothing */
 } infeed_device_api;
 
 #ifdef __cplusplus

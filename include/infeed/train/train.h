@@ -29,5 +29,6 @@
 #include "infeed/train/parallel.h"
 #include "infeed/train/saving/checkpoint.h"
 #include "infeed/train/saving/safetensors.h"
+#include "infeed/train/tensor/device.h"
 #include "infeed/train/tensor/random.h"
 #include "infeed/train/tensor/tensor.h"

@@ -6,11 +6,11 @@
 #include <string>
 #include <type_traits>
 
+#include "device/kernels/kernels.h"
 #include "infeed/base/error.h"
-#include "kernels.h"
 #include "library_handle.h"
 
-namespace infeed::cuda {
+namespace infeed::device {
 namespace {
 
 constexpr const char* kWhat = "a convolution failed";
@@ -71,7 +71,7 @@ struct Described {
   Descriptor<cudnnFilterDescriptor_t, cudnnCreateFilterDescriptor, cudnnDestroyFilterDescriptor> weight;
   Descriptor<cudnnConvolutionDescriptor_t, cudnnCreateConvolutionDescriptor, cudnnDestroyConvolutionDescriptor> shape;
 
-  Described(const Stream& on, const Convolution& s)
+  Described(const Stream& on, const infeed_convolution& s)
       : handle(handle_for(on)),
         stream(static_cast<cudaStream_t>(on.handle)),
         x(tensor_of(s.n, s.c, s.h, s.w)),
@@ -122,7 +122,8 @@ void zero(float* out, std::int64_t count, const Stream& stream) {
 }  // namespace
 
 template <>
-void conv2d(const Stream& stream, const float* x, const float* weight, const float* bias, float* y, Convolution s) {
+void conv2d(const Stream& stream, const float* x, const float* weight, const float* bias, float* y,
+            infeed_convolution s) {
   if (s.n * s.o * s.out_h * s.out_w == 0) return;
   const Described d(stream, s);
   std::size_t bytes = 0;
@@ -137,7 +138,8 @@ void conv2d(const Stream& stream, const float* x, const float* weight, const flo
 }
 
 template <>
-void conv2d_backward_input(const Stream& stream, const float* g, const float* weight, float* out, Convolution s) {
+void conv2d_backward_input(const Stream& stream, const float* g, const float* weight, float* out,
+                           infeed_convolution s) {
   if (s.n * s.c * s.h * s.w == 0) return;
   const Described d(stream, s);
   std::size_t bytes = 0;
@@ -150,7 +152,7 @@ void conv2d_backward_input(const Stream& stream, const float* g, const float* we
 }
 
 template <>
-void conv2d_backward_weight(const Stream& stream, const float* g, const float* x, float* out, Convolution s) {
+void conv2d_backward_weight(const Stream& stream, const float* g, const float* x, float* out, infeed_convolution s) {
   if (s.n * s.out_h * s.out_w == 0) return zero(out, s.o * (s.c / s.groups) * s.kh * s.kw, stream);
   const Described d(stream, s);
   std::size_t bytes = 0;
@@ -162,4 +164,4 @@ void conv2d_backward_weight(const Stream& stream, const float* g, const float* x
         "cudnnConvolutionBackwardFilter");
 }
 
-}  // namespace infeed::cuda
+}  // namespace infeed::device

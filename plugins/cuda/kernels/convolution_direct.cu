@@ -1,10 +1,11 @@
 // Convolutions where there is no cuDNN.
 #include "device.cuh"
+#include "device/kernels/convolution.h"
 
-#include "convolution.h"
+namespace infeed::device {
 
-namespace infeed::cuda {
+template void conv2d(const Stream&, const float*, const float*, const float*, float*, infeed_convolution);
+template void conv2d_backward_input(const Stream&, const float*, const float*, float*, infeed_convolution);
+template void conv2d_backward_weight(const Stream&, const float*, const float*, float*, infeed_convolution);
 
-INFEED_CUDA_CONVOLUTIONS(Stream);
-
-}  // namespace infeed::cuda
+}  // namespace infeed::device

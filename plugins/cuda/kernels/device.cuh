@@ -1,5 +1,5 @@
 #pragma once
-/// The loops of loops.h on a device.
+/// The loops of src/device/kernels on a GPU.
 
 #include <cuda_runtime.h>
 
@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <string>
 
+#include "device/kernels/kernels.h"
 #include "infeed/base/error.h"
-#include "kernels.h"
 
-namespace infeed::cuda {
+namespace infeed::device {
 
 inline constexpr int kLanes = 256;                ///< threads of a block; that share a row
 inline constexpr std::int64_t kMaxBlocks = 8192;  ///< several for each processor of any device; loops do the rest
@@ -45,10 +45,10 @@ void each(const Stream& stream, std::int64_t count, const Body& body) {
 /// One block: a row is its.
 struct DeviceLanes {
   /// All threads get the result. Joined as the host's, so that both sum in one order.
-  template <class Value, class Join>
-  __device__ float reduce(std::int64_t count, float neutral, const Value& value, const Join& join) const {
-    __shared__ float lanes[kLanes];
-    float own = neutral;
+  template <class T, class Value, class Join>
+  __device__ T reduce(std::int64_t count, T neutral, const Value& value, const Join& join) const {
+    __shared__ T lanes[kLanes];
+    T own = neutral;
     for (std::int64_t i = threadIdx.x; i < count; i += kLanes) own = join(own, value(i));
     lanes[threadIdx.x] = own;
     __syncthreads();
@@ -56,7 +56,7 @@ struct DeviceLanes {
       if (threadIdx.x < half) lanes[threadIdx.x] = join(lanes[threadIdx.x], lanes[threadIdx.x + half]);
       __syncthreads();
     }
-    const float result = lanes[0];
+    const T result = lanes[0];
     __syncthreads();  // before the next reduce() writes there
     return result;
   }
@@ -87,7 +87,7 @@ inline constexpr int kTileRows = 8;  ///< threads down a tile; each has kTile / 
 
 /// One tile of c a block: tiles of a and b pass through shared memory.
 template <class A, class B>
-__global__ void multiply_kernel(Matmul shape, float* c, A a, B b) {
+__global__ void multiply_kernel(infeed_matmul shape, float* c, A a, B b) {
   __shared__ float a_tile[kTile][kTile + 1], b_tile[kTile][kTile + 1];  // + 1: columns lie in different banks
   const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * kTile + threadIdx.x;
   const std::int64_t first_row = static_cast<std::int64_t>(blockIdx.y) * kTile + threadIdx.y;
@@ -111,7 +111,7 @@ __global__ void multiply_kernel(Matmul shape, float* c, A a, B b) {
 }
 
 template <class A, class B>
-void multiply(const Stream& stream, const Matmul& shape, float* c, const A& a, const B& b) {
+void multiply(const Stream& stream, const infeed_matmul& shape, float* c, const A& a, const B& b) {
   if (shape.m == 0 || shape.n == 0) return;
   const dim3 blocks(static_cast<unsigned>((shape.n + kTile - 1) / kTile),
                     static_cast<unsigned>((shape.m + kTile - 1) / kTile));
@@ -119,4 +119,4 @@ void multiply(const Stream& stream, const Matmul& shape, float* c, const A& a, c
   check_launch("matmul");
 }
 
-}  // namespace infeed::cuda
+}  // namespace infeed::device

@@ -14,7 +14,7 @@
 
 #include "infeed/base/error.h"
 
-namespace infeed::cuda {
+namespace infeed::device {
 
 /// Sizes that a library takes as int. `what` begins the DeviceError's text.
 inline void check_sizes(const char* what, std::initializer_list<std::int64_t> sizes) {
@@ -44,4 +44,4 @@ class LibraryHandles {
   std::map<int, Owned> handles_;
 };
 
-}  // namespace infeed::cuda
+}  // namespace infeed::device

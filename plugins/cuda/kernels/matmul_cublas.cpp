@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <string>
 
+#include "device/kernels/kernels.h"
 #include "infeed/base/error.h"
-#include "kernels.h"
 #include "library_handle.h"
 
-namespace infeed::cuda {
+namespace infeed::device {
 namespace {
 
 constexpr const char* kWhat = "a product of matrices failed";
@@ -33,15 +33,16 @@ cublasHandle_t handle_for(const Stream& stream) {
 
 // cuBLAS stores columns: our c is its transpose, n x m = b' a'.
 template <>
-void matmul(const Stream& stream, const float* a, const float* b, float* c, Matmul shape) {
+void matmul(const Stream& stream, const float* a, const float* b, float* c, infeed_matmul shape) {
   if (shape.m == 0 || shape.n == 0) return;
   check_sizes(kWhat, {shape.m, shape.n, shape.k});
   const auto m = static_cast<int>(shape.m), n = static_cast<int>(shape.n), k = static_cast<int>(shape.k);
   const float one = 1, zero = 0;
-  check(cublasSgemm(handle_for(stream), shape.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
-                    shape.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N, n, m, k, &one, b,
-                    std::max(1, shape.b_transposed ? k : n), a, std::max(1, shape.a_transposed ? m : k), &zero, c, n),
+  check(cublasSgemm(handle_for(stream), shape.b_transposed != 0 ? CUBLAS_OP_T : CUBLAS_OP_N,
+                    shape.a_transposed != 0 ? CUBLAS_OP_T : CUBLAS_OP_N, n, m, k, &one, b,
+                    std::max(1, shape.b_transposed != 0 ? k : n), a, std::max(1, shape.a_transposed != 0 ? m : k),
+                    &zero, c, n),
         "cublasSgemm");
 }
 
-}  // namespace infeed::cuda
+}  // namespace infeed::device

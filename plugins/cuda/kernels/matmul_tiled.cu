@@ -1,10 +1,9 @@
 // matmul() where the toolkit has no cuBLAS.
 #include "device.cuh"
+#include "device/kernels/matmul.h"
 
-#include "matmul.h"
+namespace infeed::device {
 
-namespace infeed::cuda {
+template void matmul(const Stream&, const float*, const float*, float*, infeed_matmul);
 
-template void matmul(const Stream&, const float*, const float*, float*, Matmul);
-
-}  // namespace infeed::cuda
+}  // namespace infeed::device

@@ -122,7 +122,9 @@ void check_in_place(const Tensor& self) {
 
 void check_overlap(const Tensor& self, const Tensor& input) {
   if (self.storage() != input.storage() || self.is_same(input)) return;
-  if (self.data_ptr() == input.data_ptr() && self.shape() == input.shape() && self.strides() == input.strides()) return;
+  if (self.storage_offset() == input.storage_offset() && self.shape() == input.shape() &&
+      self.strides() == input.strides())
+    return;
   const auto range = [](const Tensor& t) {
     std::int64_t last = 0;
     for (int dim = 0; dim < t.ndim(); ++dim) last += (t.shape()[dim] - 1) * t.strides()[dim];
@@ -199,8 +201,8 @@ Tensor& Tensor::copy_(const Tensor& source) {
   require(is_expandable_to(source.shape(), shape()), "output with shape {} doesn't match the broadcast shape {}",
           shape(), broadcast_shape(shape(), source.shape()));
   const bool shares = storage() == source.storage() && !is_meta();
-  const bool same =
-      shares && data_ptr() == source.data_ptr() && strides() == source.strides() && dtype() == source.dtype();
+  const bool same = shares && storage_offset() == source.storage_offset() && strides() == source.strides() &&
+                    dtype() == source.dtype();
   if (!same) kernels::copy(*this, shares ? source.detach().clone() : source);  // read before it is written
   rebase_history(*this, record("CopyBackwards", {*this, source}, detach(), {}, [](const Pass& p) {
     if (p.needs(0)) p.give(0, zeros_like(p.g()));

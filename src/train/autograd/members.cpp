@@ -82,7 +82,11 @@ Tensor& Tensor::detach_() {
 // A storage of its own over the same memory: writes through it do not count here.
 Tensor Tensor::variable_data() const {
   const TensorImpl& t = impl();
-  auto storage = is_meta() ? t.storage : std::make_shared<Storage>(t.storage->data(), t.storage->nbytes(), t.storage);
+  const Storage& from = *t.storage;
+  auto storage = is_meta() ? t.storage
+                 : from.memory() == nullptr
+                     ? std::make_shared<Storage>(from.data(), from.nbytes(), t.storage)
+                     : std::make_shared<Storage>(from.address(), from.nbytes(), t.storage, from.memory());
   return make_view(std::move(storage), t.offset_bytes, t.shape, t.strides, t.dtype);
 }
 

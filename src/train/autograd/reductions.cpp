@@ -193,7 +193,8 @@ Tensor std(const Tensor& x, const Dims& given, double correction, bool keepdim) 
 
 Tensor logsumexp(const Tensor& x, const Dims& given, bool keepdim) {
   const Dims dims = reduced_dims(x, given);
-  const bool rows = x.dtype() == DType::kFloat32 && dims == Dims{x.ndim() - 1} && x.numel() != 0 && !x.is_meta();
+  const bool rows =
+      x.dtype() == DType::kFloat32 && dims == Dims{x.ndim() - 1} && x.numel() != 0 && !x.is_meta() && !is_on_device(x);
   const Tensor kept = without_record([&] {
     if (rows) return kernels::logsumexp(x.detach().contiguous());
     if (x.numel() == 0) return log(sum(exp(x), dims, true));

@@ -336,7 +336,9 @@ Tensor Tensor::to(const TensorOptions& options, bool copy) const {
   const bool image = ndim() == 4 && !is_contiguous() && is_contiguous(MemoryFormat::kChannelsLast);
   const Tensor out = is_dense(shape(), strides()) || !image ? empty_in(*this, MemoryFormat::kPreserve, wanted)
                                                             : empty(shape(), wanted, MemoryFormat::kChannelsLast);
-  return copied("ToCopyBackward0", *this, out);
+  kernels::copy(out, *this);
+  return record("ToCopyBackward0", {*this}, out, {},
+                [from = device()](const Pass& p) { return p.g().to(TensorOptions(from)); });
 }
 
 }  // namespace infeed

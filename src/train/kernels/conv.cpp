@@ -1,6 +1,7 @@
 #include "train/kernels/conv.h"
 
 #include "infeed/train/tensor/storage.h"
+#include "train/kernels/on_device.h"
 #include "train/kernels/primitive.h"
 #include "train/tensor/impl.h"
 
@@ -119,6 +120,7 @@ Shape conv2d_shape(const Shape& x, const Shape& weight, const ConvGeometry& g) {
 }
 
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvGeometry& g, bool relu) {
+  if (is_on_device(x)) return on_device::conv2d(x, weight, bias, g, relu);
   thread_local Cache<Entry> cache;
   const bool with_bias = bias.defined();
   Entry& entry = cache.get(key_of(x.shape(), weight.shape(), g, (with_bias ? 1 : 0) + (relu ? 2 : 0), x.dtype()), [&] {
@@ -134,6 +136,7 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
 }
 
 Tensor conv2d_backward_input(const Tensor& grad, const Tensor& weight, const Shape& x_shape, const ConvGeometry& g) {
+  if (is_on_device(grad)) return on_device::conv2d_backward_input(grad, weight, x_shape, g);
   thread_local Cache<Entry> cache;
   Entry& entry = cache.get(key_of(x_shape, weight.shape(), g, 0, grad.dtype()), [&] {
     return make_backward_data(Problem(x_shape, weight.shape(), g, false, grad.dtype()));
@@ -148,6 +151,7 @@ Tensor conv2d_backward_input(const Tensor& grad, const Tensor& weight, const Sha
 
 ConvWeightGrads conv2d_backward_weight(const Tensor& grad, const Tensor& x, const Shape& weight_shape, bool with_bias,
                                        const ConvGeometry& g) {
+  if (is_on_device(grad)) return on_device::conv2d_backward_weight(grad, x, weight_shape, with_bias, g);
   thread_local Cache<Entry> cache;
   Entry& entry = cache.get(key_of(x.shape(), weight_shape, g, with_bias ? 1 : 0, x.dtype()), [&] {
     return make_backward_weights(Problem(x.shape(), weight_shape, g, with_bias, x.dtype()));

@@ -5,6 +5,7 @@
 
 #include "train/kernels/convert.h"
 #include "train/kernels/loop.h"
+#include "train/kernels/on_device.h"
 #include "train/kernels/reorder.h"
 #include "train/tensor/geometry.h"
 
@@ -52,7 +53,9 @@ bool fits_float(DType dtype) { return itemsize(dtype) <= 2 || dtype == DType::kF
 }  // namespace
 
 void copy(const Tensor& out, const Tensor& in) {
-  if (out.is_meta() || in.is_meta() || reorder(out, in)) return;
+  if (out.is_meta() || in.is_meta()) return;
+  if (is_on_device(out) || is_on_device(in)) return on_device::copy(out, in);
+  if (reorder(out, in)) return;
   const Strides strides = broadcast_strides(in.shape(), in.strides(), out.shape());
   const Loop<2> loop(out.shape(), {&out, &in}, {out.strides(), strides});
   if (out.dtype() == in.dtype()) {
@@ -67,6 +70,7 @@ void copy(const Tensor& out, const Tensor& in) {
 }
 
 void fill(const Tensor& out, const Scalar& value) {
+  if (is_on_device(out)) return on_device::copy(out, Tensor::wrapped(value));
   const Loop<1> loop(out.shape(), {&out}, {out.strides()});
   with_dtype(out.dtype(), [&]<class T>(T) {
     const T element = value.is_float() ? narrow<T>(value.to_double()) : narrow<T>(value.to_int());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "infeed/base/error.h"
+#include "train/kernels/on_device.h"
 #include "train/kernels/rows.h"
 
 namespace infeed::kernels {
@@ -54,6 +55,7 @@ INFEED_CLONES void gradient_row(float* out, const float* x, std::int64_t n, floa
 }  // namespace
 
 CrossEntropyResult cross_entropy(const Tensor& x, const Tensor& labels, const CrossEntropySpec& spec) {
+  if (is_on_device(x)) return on_device::cross_entropy(x, labels, spec);
   const std::int64_t rows = x.size(0);
   const std::int64_t classes = x.size(1);
   const std::int64_t counted = count_labels(labels, classes, spec.ignore_index);
@@ -79,11 +81,12 @@ CrossEntropyResult cross_entropy(const Tensor& x, const Tensor& labels, const Cr
   return {Tensor::full({}, total / static_cast<double>(counted)), normalise};  // no row counts: NaN, as in PyTorch
 }
 
-Tensor cross_entropy_backward(float g, const Tensor& x, const Tensor& normalise, const Tensor& labels,
+Tensor cross_entropy_backward(const Tensor& g, const Tensor& x, const Tensor& normalise, const Tensor& labels,
                               const CrossEntropySpec& spec) {
+  if (is_on_device(x)) return on_device::cross_entropy_backward(g, x, normalise, labels, spec);
   Tensor x_grad = Tensor::empty(x.shape());
   const std::int64_t classes = x.size(1);
-  const float scale = g / static_cast<float>(count_labels(labels, classes, spec.ignore_index));
+  const float scale = g.item<float>() / static_cast<float>(count_labels(labels, classes, spec.ignore_index));
   const auto everywhere = static_cast<float>(spec.label_smoothing / static_cast<double>(classes));
   auto* const gradient = x_grad.data<float>();
   each_row(x.size(0), classes,

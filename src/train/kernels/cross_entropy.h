@@ -21,7 +21,7 @@ struct CrossEntropyResult {
 /// [rows]. Throws IndexError for a label outside [0, classes) that is not ignore_index.
 [[nodiscard]] CrossEntropyResult cross_entropy(const Tensor& x, const Tensor& labels, const CrossEntropySpec& spec);
 /// (softmax(x) - target) g / rows that count.
-[[nodiscard]] Tensor cross_entropy_backward(float g, const Tensor& x, const Tensor& normalise, const Tensor& labels,
-                                            const CrossEntropySpec& spec);
+[[nodiscard]] Tensor cross_entropy_backward(const Tensor& g, const Tensor& x, const Tensor& normalise,
+                                            const Tensor& labels, const CrossEntropySpec& spec);
 
 }  // namespace infeed::kernels

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "train/kernels/map.h"
+#include "train/kernels/on_device.h"
 #include "train/kernels/vector_math.h"
 #include "train/tensor/check.h"
 
@@ -288,16 +289,19 @@ void refuse_zero_divisor(BinaryOp op, const Tensor& y, DType compute) {
 }  // namespace
 
 void unary(UnaryOp op, const Tensor& out, const Tensor& x, DType compute, double a, double b) {
+  if (is_on_device(out)) return on_device::unary(op, out, x, compute, a, b);
   with_compute(compute, [&]<class C>(C) { run<C, 1>(out, {&x}, unary_block<C>(op), a, b); });
 }
 
 void binary(BinaryOp op, const Tensor& out, const Tensor& x, const Tensor& y, DType compute, double a) {
+  if (is_on_device(out)) return on_device::binary(op, out, x, y, compute, a);
   refuse_zero_divisor(op, y, compute);
   with_compute(compute, [&]<class C>(C) { run<C, 2>(out, {&x, &y}, binary_block<C>(op, a == 1.0), a, 0.0); });
 }
 
 void ternary(TernaryOp op, const Tensor& out, const Tensor& x, const Tensor& y, const Tensor& z, DType compute,
              double a) {
+  if (is_on_device(out)) return on_device::ternary(op, out, x, y, z, compute, a);
   with_compute(compute, [&]<class C>(C) { run<C, 3>(out, {&x, &y, &z}, ternary_block<C>(op), a, 0.0); });
 }
 

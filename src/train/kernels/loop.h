@@ -19,13 +19,12 @@ struct Run {
 };
 
 /// Dimensions are reordered so that the first operand's smallest stride is innermost, and joined where all operands
-/// allow it: dense tensors of one layout become a single run. Where operand 0 is written, it must not repeat elements
-/// (stride 0).
+/// allow it: dense tensors of one layout become a single run.
 template <int N>
-class Loop {
+class LoopGeometry {
  public:
-  Loop(const Shape& shape, const std::array<const Tensor*, N>& operands, const std::array<Strides, N>& strides) {
-    for (int k = 0; k < N; ++k) base_[at(k)] = operands[at(k)]->data_ptr();
+  LoopGeometry(const Shape& shape, const std::array<const Tensor*, N>& operands,
+               const std::array<Strides, N>& strides) {
     numel_ = shape.numel();
     for (const int dim : inner_first(shape, strides[0])) {
       if (dim < 0) break;
@@ -37,18 +36,13 @@ class Loop {
     if (ndim_ == 0) append(1, {});
   }
 
-  /// Calls body(Run<N>) until all elements were visited once; on several threads if `parallel` and worth it.
-  template <class Body>
-  void run(Body&& body, bool parallel = true) const {
-    for (const std::byte* base : base_) {
-      if (base == nullptr) return;  // meta: shapes only
-    }
-    if (numel_ == 0) return;
-    parallel_for(numel_, parallel ? kGrain : numel_,
-                 [&](std::int64_t first, std::int64_t last) { visit(first, last, body); });
-  }
+  [[nodiscard]] std::int64_t numel() const noexcept { return numel_; }
+  [[nodiscard]] int ndim() const noexcept { return ndim_; }
+  /// Of dimension `dim`, innermost first; strides in bytes.
+  [[nodiscard]] std::int64_t size(int dim) const noexcept { return size_[at(dim)]; }
+  [[nodiscard]] std::int64_t stride(int dim, int operand) const noexcept { return stride_[at(dim)][at(operand)]; }
 
- private:
+ protected:
   static constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
   static std::array<int, kMaxDims> inner_first(const Shape& shape, const Strides& strides) {
@@ -78,6 +72,40 @@ class Loop {
     stride_[at(ndim_++)] = bytes;
   }
 
+  std::array<std::int64_t, kMaxDims> size_{};                   // inner first
+  std::array<std::array<std::int64_t, N>, kMaxDims> stride_{};  // bytes
+  std::int64_t numel_ = 0;
+  int ndim_ = 0;
+};
+
+/// Such a walk over memory. Where operand 0 is written, it must not repeat elements (stride 0).
+template <int N>
+class Loop : private LoopGeometry<N> {
+ public:
+  Loop(const Shape& shape, const std::array<const Tensor*, N>& operands, const std::array<Strides, N>& strides,
+       const char* asker = __builtin_FUNCTION())
+      : LoopGeometry<N>(shape, operands, strides) {
+    for (int k = 0; k < N; ++k) base_[at(k)] = operands[at(k)]->data_ptr(asker);
+  }
+
+  /// Calls body(Run<N>) until all elements were visited once; on several threads if `parallel` and worth it.
+  template <class Body>
+  void run(Body&& body, bool parallel = true) const {
+    for (const std::byte* base : base_) {
+      if (base == nullptr) return;  // meta: shapes only
+    }
+    if (numel_ == 0) return;
+    parallel_for(numel_, parallel ? kGrain : numel_,
+                 [&](std::int64_t first, std::int64_t last) { visit(first, last, body); });
+  }
+
+ private:
+  using LoopGeometry<N>::at;
+  using LoopGeometry<N>::ndim_;
+  using LoopGeometry<N>::numel_;
+  using LoopGeometry<N>::size_;
+  using LoopGeometry<N>::stride_;
+
   template <class Body>
   void visit(std::int64_t first, std::int64_t last, Body& body) const {
     std::array<std::int64_t, kMaxDims> index{};
@@ -96,10 +124,6 @@ class Loop {
   }
 
   std::array<std::byte*, N> base_{};
-  std::array<std::int64_t, kMaxDims> size_{};                   // inner first
-  std::array<std::array<std::int64_t, N>, kMaxDims> stride_{};  // bytes
-  std::int64_t numel_ = 0;
-  int ndim_ = 0;
 };
 
 }  // namespace infeed::kernels

@@ -6,6 +6,7 @@
 #include "train/kernels/convert.h"
 #include "train/kernels/copy.h"
 #include "train/kernels/elementwise.h"
+#include "train/kernels/on_device.h"
 #include "train/kernels/order.h"
 #include "train/kernels/parallel.h"
 #include "train/kernels/primitive.h"
@@ -124,6 +125,7 @@ Primitive make(const Tensor& a, const Tensor& b, const Tensor& out, bool with_bi
 
 Tensor matmul(const Tensor& a_given, const Tensor& b_given, const Tensor& bias, bool relu) {
   if (a_given.is_meta()) return Tensor::empty(product_shape(a_given, b_given), a_given.options());
+  if (is_on_device(a_given)) return on_device::matmul(a_given, b_given, bias, relu);
   if (!native(a_given.dtype())) return by_another_type(a_given, b_given, bias, relu);
   const Tensor a = readable(a_given);
   const Tensor b = readable(b_given);

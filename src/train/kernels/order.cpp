@@ -60,7 +60,7 @@ Tensor sorted_indices(const Tensor& x, int dim, std::int64_t k, bool descending)
     parallel_for(rows.numel() / n, std::max<std::int64_t>(1, kGrain / 16 / n), [&](auto first, auto last) {
       std::vector<std::int64_t> order(static_cast<std::size_t>(n));
       for (auto row = first; row < last; ++row) {
-        const T* const values = rows.data<T>() + row * n;
+        const T* const values = rows.data<T>("sort") + row * n;
         const auto less = [values](std::int64_t a, std::int64_t b) {
           return values[a] < values[b] || (is_nan(values[b]) && !is_nan(values[a]));
         };

@@ -1,5 +1,6 @@
 #include "train/kernels/pool.h"
 
+#include "train/kernels/on_device.h"
 #include "train/kernels/primitive.h"
 #include "train/tensor/impl.h"
 
@@ -122,19 +123,23 @@ Shape pool2d_shape(const Shape& x, const PoolGeometry& g) {
 }
 
 MaxPoolResult max_pool2d(const Tensor& x, const PoolGeometry& geometry, bool training) {
+  if (is_on_device(x)) return on_device::max_pool2d(x, geometry);
   return pool_forward(x, geometry, algorithm::pooling_max, training);
 }
 
 Tensor max_pool2d_backward(const Tensor& grad, const Tensor& where, const Shape& x_shape,
                            const PoolGeometry& geometry) {
+  if (is_on_device(grad)) return on_device::max_pool2d_backward(grad, where, x_shape, geometry);
   return pool_backward(grad, where, x_shape, geometry, algorithm::pooling_max);
 }
 
 Tensor avg_pool2d(const Tensor& x, const PoolGeometry& geometry) {
+  if (is_on_device(x)) return on_device::avg_pool2d(x, geometry);
   return pool_forward(x, geometry, algorithm::pooling_avg_exclude_padding, false).y;
 }
 
 Tensor avg_pool2d_backward(const Tensor& grad, const Shape& x_shape, const PoolGeometry& geometry) {
+  if (is_on_device(grad)) return on_device::avg_pool2d_backward(grad, x_shape, geometry);
   return pool_backward(grad, {}, x_shape, geometry, algorithm::pooling_avg_exclude_padding);
 }
 

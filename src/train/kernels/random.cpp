@@ -11,12 +11,12 @@
 namespace infeed::kernels {
 namespace {
 
-// f writes C-contiguous elements; others get a copy.
+// f writes C-contiguous elements on the host; others get a copy, devices too: one seed, the same numbers anywhere.
 template <class F>
 void in_c_order(const Tensor& out, F&& f) {
   if (out.is_meta()) return;
-  if (out.is_contiguous()) return f(out);
-  const Tensor plain = Tensor::empty(out.shape(), out.options());
+  if (out.is_contiguous() && !is_on_device(out)) return f(out);
+  const Tensor plain = Tensor::empty(out.shape(), TensorOptions(out.dtype(), DeviceId{}));
   f(plain);
   copy(out, plain);
 }

@@ -8,6 +8,7 @@
 #include "train/kernels/convert.h"
 #include "train/kernels/copy.h"
 #include "train/kernels/loop.h"
+#include "train/kernels/on_device.h"
 #include "train/tensor/impl.h"
 
 namespace infeed::kernels {
@@ -189,6 +190,11 @@ Tensor sum_keepdim(const Tensor& x, const Dims& dims) {
   // A dense tensor summed as a whole needs no order.
   const bool whole = plan.kept == 1 && is_dense(values.shape(), values.strides());
   if (!whole) source = source.contiguous();
+  if (is_on_device(x)) {
+    plan.kept_last && !whole ? on_device::sum_columns(out, source, {plan.reduced, plan.kept})
+                             : on_device::reduce_rows(INFEED_REDUCE_SUM, out, source, {plan.kept, plan.reduced});
+    return out;
+  }
   with_compute(values.dtype(), [&]<class T>(T) {
     plan.kept_last && !whole ? sum_outer(out.data<T>(), source.data<T>(), plan.reduced, plan.kept)
                              : sum_inner(out.data<T>(), source.data<T>(), plan.kept, plan.reduced);
@@ -201,6 +207,10 @@ Tensor reduce_keepdim(ReduceOp op, const Tensor& x, const Dims& dims, DType dtyp
   Tensor out = Tensor::empty(kept_shape(x, dims), rows.options());
   if (x.is_meta() || out.numel() == 0) return out.to(dtype);
   const std::int64_t n = x.numel() / out.numel();
+  if (is_on_device(x) && (op == ReduceOp::kMax || op == ReduceOp::kMin)) {
+    on_device::reduce_rows(op == ReduceOp::kMax ? INFEED_REDUCE_MAX : INFEED_REDUCE_MIN, out, rows, {out.numel(), n});
+    return out.to(dtype);
+  }
   with_compute(rows.dtype(), [&]<class T>(T) {
     each_row(out.numel(), n, [&, to = out.data<T>(), from = rows.data<T>()](std::int64_t row) {
       to[row] = reduce_row(op, from + row * n, n);
@@ -215,6 +225,10 @@ Tensor arg_extreme(const Tensor& x, int dim, bool largest) {
   if (x.is_meta() || out.numel() == 0) return out;
   const Tensor rows = rows_of(x, dims);
   const std::int64_t n = x.numel() / out.numel();
+  if (is_on_device(x) && largest) {
+    on_device::argmax_rows(out, rows, {out.numel(), n});
+    return out;
+  }
   with_compute(rows.dtype(), [&]<class T>(T) {
     each_row(out.numel(), n, [&, to = out.data<std::int64_t>(), from = rows.data<T>()](std::int64_t row) {
       const T* const values = from + row * n;

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "train/kernels/on_device.h"
 #include "train/kernels/rows.h"
 
 namespace infeed::kernels {
@@ -53,6 +54,7 @@ INFEED_CLONES void logsumexp_backward_row(float* out, const float* x, std::int64
 }  // namespace
 
 Tensor softmax(const Tensor& x) {
+  if (is_on_device(x)) return on_device::along_rows("softmax", &infeed_kernel_api::softmax, x);
   Tensor y = Tensor::empty(x.shape());
   const std::int64_t n = x.size(-1);
   each_row(x.numel() / n, n, [n, in = x.data<float>(), out = y.data<float>()](std::int64_t row) {
@@ -62,6 +64,7 @@ Tensor softmax(const Tensor& x) {
 }
 
 Tensor log_softmax(const Tensor& x) {
+  if (is_on_device(x)) return on_device::along_rows("log_softmax", &infeed_kernel_api::log_softmax, x);
   Tensor y = Tensor::empty(x.shape());
   const std::int64_t n = x.size(-1);
   each_row(x.numel() / n, n, [n, in = x.data<float>(), out = y.data<float>()](std::int64_t row) {
@@ -71,6 +74,7 @@ Tensor log_softmax(const Tensor& x) {
 }
 
 Tensor softmax_backward(const Tensor& g, const Tensor& y) {
+  if (is_on_device(y)) return on_device::along_rows("softmax_backward", &infeed_kernel_api::softmax_backward, g, y);
   Tensor x_grad = Tensor::empty(y.shape());
   const std::int64_t n = y.size(-1);
   each_row(y.numel() / n, n,
@@ -81,6 +85,8 @@ Tensor softmax_backward(const Tensor& g, const Tensor& y) {
 }
 
 Tensor log_softmax_backward(const Tensor& g, const Tensor& y) {
+  if (is_on_device(y))
+    return on_device::along_rows("log_softmax_backward", &infeed_kernel_api::log_softmax_backward, g, y);
   Tensor x_grad = Tensor::empty(y.shape());
   const std::int64_t n = y.size(-1);
   each_row(y.numel() / n, n,

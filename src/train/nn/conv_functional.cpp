@@ -14,7 +14,6 @@ namespace infeed::nn {
 namespace {
 
 using kernels::ConvGeometry;
-constexpr MemoryFormat kLast = MemoryFormat::kChannelsLast;
 
 bool native(const Tensor& x) {
   return !x.is_meta() && (x.dtype() == DType::kFloat32 || (x.dtype() == DType::kBFloat16 && kernels::has_bfloat16()));
@@ -88,7 +87,7 @@ void backward(const Pass& p, const ConvGeometry& g) {
       return y.defined() ? out * gt(y, 0.0).to(out.dtype()) : out;
     });
   }
-  Tensor grad = p.g().contiguous(kLast);
+  Tensor grad = p.g().contiguous(image_format(p.g()));
   if (y.defined()) grad = kernels::relu_backward(grad, y);
   if (p.needs(0)) p.give(0, kernels::conv2d_backward_input(grad, weight, x.shape(), g));
   if (!p.needs(1) && !p.needs(2)) return;
@@ -108,7 +107,7 @@ Tensor conv2d(const Tensor& given, const Tensor& weight, const Tensor& bias, con
   if (given.ndim() == 3) return conv2d(given.unsqueeze(0), weight, bias, spec).squeeze(0);
   const ConvGeometry g = geometry_of(spec.stride, spec.padding, spec.dilation, spec.groups);
   check_forward(given, weight, bias, g);
-  const Tensor x = given.contiguous(native(given) ? kLast : MemoryFormat::kContiguous);
+  const Tensor x = given.contiguous(native(given) ? image_format(given) : MemoryFormat::kContiguous);
   const Tensor plain = weight.contiguous();
   const Tensor plain_bias = bias.defined() ? bias.contiguous() : bias;
   const bool relu = spec.activation == Activation::kRelu;
@@ -136,7 +135,7 @@ Tensor transposed(const Tensor& x, const Tensor& weight, const Tensor& bias, con
   if (x.is_meta()) return Tensor::empty(shape, x.options());
   if (is_half(x.dtype())) return transposed(widened(x), widened(weight), widened(bias), shape, g).to(x.dtype());
   if (bias.defined()) return transposed(x, weight, {}, shape, g).add_(bias.view({1, -1, 1, 1}));
-  if (native(x)) return kernels::conv2d_backward_input(x.contiguous(kLast), weight, shape, g);
+  if (native(x)) return kernels::conv2d_backward_input(x.contiguous(image_format(x)), weight, shape, g);
   const EnableGradGuard recording;
   const Tensor zeros = Tensor::zeros(shape, x.options()).set_requires_grad();
   const Tensor y = by_windows(zeros, weight.detach(), {}, g);
@@ -164,7 +163,7 @@ Tensor conv_transpose2d(const Tensor& given, const Tensor& weight, const Tensor&
         (given.size(d) - 1) * g.stride[i] - 2 * g.padding[i] + g.dilation[i] * (weight.size(d) - 1) + extra[i] + 1;
     require(shape[d] >= 1, "Given input size {}, the calculated output size is too small", given.shape());
   }
-  const Tensor x = given.contiguous(native(given) ? kLast : MemoryFormat::kContiguous);
+  const Tensor x = given.contiguous(native(given) ? image_format(given) : MemoryFormat::kContiguous);
   const Tensor plain = weight.contiguous();
   const Tensor made = [&] {
     const NoGradGuard no_grad;
@@ -177,8 +176,9 @@ Tensor conv_transpose2d(const Tensor& given, const Tensor& weight, const Tensor&
     if (p.needs(2)) p.give(2, sum(p.g(), {0, 2, 3}));
     if (!p.needs(1)) return;
     if (!grad_enabled() && native(p.saved(0))) {
-      p.give(1,
-             kernels::conv2d_backward_weight(p.saved(0), p.g().contiguous(kLast), p.saved(1).shape(), false, g).weight);
+      p.give(1, kernels::conv2d_backward_weight(p.saved(0), p.g().contiguous(image_format(p.g())), p.saved(1).shape(),
+                                                false, g)
+                    .weight);
       return;
     }
     const bool create = grad_enabled();  // the weight's gradient is that of a convolution of g, weighted by x

@@ -118,7 +118,7 @@ BatchNorm2d::BatchNorm2d(std::int64_t num_features, const BatchNormOptions& opti
 
 Tensor BatchNorm2d::forward(const Tensor& x, Activation activation) {
   const bool by_batch = is_training() || !running_mean.defined();
-  if (is_training() && num_batches_tracked.defined()) ++*num_batches_tracked.data<std::int64_t>();
+  if (is_training() && num_batches_tracked.defined()) num_batches_tracked.add_(1);
   return batch_norm(
       x, running_mean, running_var, weight, bias,
       {.training = by_batch, .momentum = options_.momentum, .eps = options_.eps, .activation = activation});

@@ -9,6 +9,7 @@
 #include "train/autograd/replay.h"
 #include "train/autograd/result.h"
 #include "train/kernels/cross_entropy.h"
+#include "train/kernels/on_device.h"
 #include "train/tensor/check.h"
 
 namespace infeed::nn {
@@ -142,7 +143,7 @@ void check_weight(const Tensor& weight, std::int64_t classes) {
 }
 
 void check_range(const Tensor& t, std::int64_t classes, std::int64_t ignore_index) {
-  if (t.is_meta() || t.numel() == 0) return;
+  if (t.is_meta() || t.numel() == 0 || is_on_device(t)) return;
   const Tensor plain = t.detach().to(DType::kInt64).contiguous();
   for (std::int64_t i = 0; i < plain.numel(); ++i) {
     const std::int64_t label = plain.data<std::int64_t>()[i];
@@ -225,9 +226,20 @@ Tensor fused_cross_entropy(const Tensor& x, const Tensor& t, const CrossEntropyS
     const Tensor in = p.saved(0);
     if (grad_enabled())
       return replay(p, {in}, [&](const auto& values) { return by_classes(values[0], p.saved(2), spec); });
-    p.give(0, kernels::cross_entropy_backward(p.g().item<float>(), in.detach().contiguous(), p.saved(1), p.saved(2),
-                                              kernel));
+    p.give(0, kernels::cross_entropy_backward(p.g(), in.detach().contiguous(), p.saved(1), p.saved(2), kernel));
   });
+}
+
+// The same by a device's kernel.
+Tensor nll_on_device(const Tensor& x, const Tensor& t, const CrossEntropySpec& spec) {
+  const Tensor rows = x.contiguous(), labels = t.detach().contiguous();
+  const auto [losses, counts] = kernels::on_device::pick_classes(rows.detach(), labels, spec.ignore_index);
+  const Tensor picked = record("NllLossBackward0", {rows}, losses, {labels}, [spec, shape = x.shape()](const Pass& p) {
+    require(!grad_enabled(), "nll_loss on a device can be differentiated once: its backward has no gradient");
+    return kernels::on_device::pick_classes_backward(p.g().contiguous(), p.saved(0), shape, spec.ignore_index);
+  });
+  if (spec.reduction == Reduction::kNone) return picked;
+  return spec.reduction == Reduction::kSum ? sum(picked) : sum(picked) / sum(counts);
 }
 
 CrossEntropySpec with_wide_weight(CrossEntropySpec spec) {
@@ -243,6 +255,7 @@ Tensor nll_loss(const Tensor& x, const Tensor& t, const CrossEntropySpec& spec) 
   const int dim = class_dim(x);
   check_weight(spec.weight, x.size(dim));
   check_range(t, x.size(dim), spec.ignore_index);
+  if (is_on_device(x) && x.ndim() == 2 && !spec.weight.defined()) return nll_on_device(x, t, spec);
   const auto forward = [spec, dim, t](const std::vector<Tensor>& in) {
     return negative_log_likelihood(in[0], targets_of(in[0], t, spec, dim), spec.reduction, dim);
   };

@@ -128,7 +128,7 @@ Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& run
   const auto finished = [&](const Tensor& y) { return relu ? infeed::relu(y) : y; };
   const auto fits = [](const Tensor& t) { return t.defined() && t.dtype() == DType::kFloat32; };
   const bool known = x.dtype() == DType::kFloat32 || (x.dtype() == DType::kBFloat16 && kernels::has_bfloat16());
-  const bool native = known && fits(weight) && fits(bias) && !x.is_meta() && x.numel() != 0;
+  const bool native = known && fits(weight) && fits(bias) && !x.is_meta() && !is_on_device(x) && x.numel() != 0;
   if (!spec.training) {
     if (!native || x.ndim() != 4 || needs_graph({x, weight, bias}))
       return finished(batch_norm_eval(x, running_mean, running_var, weight, bias, spec.eps));
@@ -156,7 +156,7 @@ Tensor rows_in_operations(const Tensor& x, const Tensor& weight, const Tensor& b
 }
 
 Tensor normalised_rows(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
-  const bool fits = x.dtype() == DType::kFloat32 && !x.is_meta() && x.numel() != 0 &&
+  const bool fits = x.dtype() == DType::kFloat32 && !x.is_meta() && !is_on_device(x) && x.numel() != 0 &&
                     (!weight.defined() || weight.dtype() == x.dtype()) &&
                     (!bias.defined() || bias.dtype() == x.dtype());
   if (!fits) {

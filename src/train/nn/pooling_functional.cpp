@@ -15,7 +15,6 @@ namespace infeed::nn {
 namespace {
 
 using kernels::PoolGeometry;
-constexpr MemoryFormat kLast = MemoryFormat::kChannelsLast;
 
 PoolGeometry geometry_of(std::string_view op, const Tensor& x, Size2 kernel, const PoolSpec& spec) {
   require(x.ndim() == 4, "{}(): Expected 3D or 4D (batch mode) tensor for input, but got: {}", op, x.shape());
@@ -70,7 +69,7 @@ Tensor counts_of(const Tensor& x, const PoolGeometry& g, bool padded) {
   std::array<Tensor, 2> along;
   for (std::size_t i = 0; i < 2; ++i) {
     const auto dim = static_cast<int>(i) + 2;
-    along[i] = Tensor::empty({y[dim]}, DType::kFloat64);
+    along[i] = Tensor::empty({y[dim]}, {DType::kFloat64, DeviceId{}});
     for (std::int64_t o = 0; o < y[dim]; ++o) {
       const std::int64_t first = o * g.stride[i] - g.padding[i];
       const std::int64_t end = std::min(first + g.kernel[i], x.size(dim) + (padded ? g.padding[i] : 0));
@@ -82,14 +81,15 @@ Tensor counts_of(const Tensor& x, const PoolGeometry& g, bool padded) {
 
 // Padding does not count.
 Tensor mean_of_windows(const Tensor& x, const PoolGeometry& g) {
-  return sum(windows_of(x, g, 0.0), {-1}) / counts_of(x, g, false).to(x.dtype());
+  return sum(windows_of(x, g, 0.0), {-1}) / counts_of(x, g, false).to(x.options());
 }
 
 Tensor native_mean(const Tensor& x, const PoolGeometry& g) {
-  const Tensor image = x.contiguous(kLast);
+  const Tensor image = x.contiguous(image_format(x));
   return record("AvgPool2DBackward0", {image}, kernels::avg_pool2d(image, g), {},
                 [shape = image.shape(), g](const Pass& p) {
-                  if (!grad_enabled()) return kernels::avg_pool2d_backward(p.g().contiguous(kLast), shape, g);
+                  if (!grad_enabled())
+                    return kernels::avg_pool2d_backward(p.g().contiguous(image_format(p.g())), shape, g);
                   const Tensor zeros = Tensor::zeros(shape, p.g().options()).set_requires_grad();
                   const Tensor y = mean_of_windows(zeros, g);  // linear: anywhere the same derivative
                   return grad({&y, 1}, {&zeros, 1}, {p.g()}, {.create_graph = true}).front();
@@ -160,12 +160,12 @@ Tensor max_pool2d(const Tensor& x, Size2 kernel, const PoolSpec& spec) {
   const PoolGeometry g = geometry_of("max_pool2d", x, kernel, spec);
   if (x.is_meta()) return Tensor::empty(kernels::pool2d_shape(x.shape(), g), x.options());
   if (!native(x) || g.dilation[0] * g.dilation[1] != 1) return max(windows_of(x, g, -INFINITY), -1).values;
-  const Tensor image = x.contiguous(kLast);
+  const Tensor image = x.contiguous(image_format(x));
   const kernels::MaxPoolResult result = kernels::max_pool2d(image, g, needs_graph({image}));
   return record("MaxPool2DWithIndicesBackward0", {image}, result.y, {result.where},
                 [shape = image.shape(), g](const Pass& p) {
                   require(!grad_enabled(), "max_pool2d can be differentiated once: its backward has no gradient");
-                  return kernels::max_pool2d_backward(p.g().contiguous(kLast), p.saved(0), shape, g);
+                  return kernels::max_pool2d_backward(p.g().contiguous(image_format(p.g())), p.saved(0), shape, g);
                 });
 }
 
@@ -187,7 +187,7 @@ Tensor avg_pool2d(const Tensor& x, Size2 kernel, const PoolSpec& spec) {
   if (!spec.divisor_override && !(spec.count_include_pad && counts_differ)) return y.to(x.dtype());
   const Tensor wanted =
       spec.divisor_override ? Tensor(static_cast<double>(*spec.divisor_override)) : counts_of(x, g, true);
-  return (y * (counts_of(x, g, false) / wanted).to(y.dtype())).to(x.dtype());
+  return (y * (counts_of(x, g, false) / wanted).to(y.options())).to(x.dtype());
 }
 
 Tensor adaptive_avg_pool2d(const Tensor& x, Size2 output) {

@@ -136,7 +136,7 @@ void check_mask(const Tensor& q, const Tensor& k, const Tensor& mask) {
 bool fits_kernel(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, const AttentionSpec& spec) {
   const auto heads = [&](const Tensor& t) {
     return t.ndim() == 4 && t.dtype() == q.dtype() && t.size(0) == q.size(0) && t.size(1) == q.size(1) &&
-           t.numel() != 0 && !t.is_meta();
+           t.numel() != 0 && !t.is_meta() && !is_on_device(t);
   };
   const bool dtype = is_floating_point(q.dtype()) && q.dtype() != DType::kFloat64;
   return dtype && spec.dropout == 0.0 && heads(q) && heads(k) && heads(v) && q.size(3) == k.size(3) &&

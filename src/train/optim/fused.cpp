@@ -7,6 +7,7 @@
 
 #include "infeed/train/autograd/grad_mode.h"
 #include "train/kernels/fused.h"
+#include "train/optim/on_device.h"
 
 namespace infeed::optim {
 namespace {
@@ -38,6 +39,7 @@ Direction<C> direction(const Options& options, bool decays = true) {
 
 void sgd_step(std::span<const SgdRow> from, const SGDOptions& o) {
   const auto rows = rows_of<3>(from, [](const SgdRow& r) { return Row<3>{r.param, r.grad, r.momentum_buffer}; });
+  if (lies_on_device(rows)) return step_on_device(rows, from, o);
   fused<3>(rows, [&]<class C>(const Piece<C, 3>& piece) {
     const auto [param, grad, buffer] = piece.at;
     const auto directed = direction<C>(o);
@@ -62,6 +64,7 @@ void adam_step(std::span<const AdamRow> from, const AdamOptions& o) {
   const auto rows = rows_of<5>(from, [](const AdamRow& r) {
     return Row<5>{r.param, r.grad, r.exp_avg, r.exp_avg_sq, r.max_exp_avg_sq};
   });
+  if (lies_on_device(rows)) return step_on_device(rows, from, o);
   fused<5>(rows, [&]<class C>(const Piece<C, 5>& piece) {
     C *const param = piece.at[0], *const grad = piece.at[1];
     C *const mean = piece.at[2], *const square = piece.at[3], *const largest = piece.at[4];

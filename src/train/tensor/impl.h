@@ -52,6 +52,14 @@ struct TensorImpl {
   void* binding_slot = nullptr;
 };
 
+/// True where kernels of a device compute, and the host may not look.
+[[nodiscard]] inline bool is_on_device(const Tensor& x) { return x.impl().storage->memory() != nullptr; }
+
+/// The layout that convolutions and windows take: channels last, channels first on a device.
+[[nodiscard]] inline MemoryFormat image_format(const Tensor& x) {
+  return is_on_device(x) ? MemoryFormat::kContiguous : MemoryFormat::kChannelsLast;
+}
+
 /// A tensor over `storage`, outside the graph.
 [[nodiscard]] Tensor make_view(std::shared_ptr<Storage> storage, std::int64_t offset_bytes, const Shape& shape,
                                const Strides& strides, DType dtype);

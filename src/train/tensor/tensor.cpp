@@ -10,6 +10,7 @@
 #include "infeed/train/autograd/grad_mode.h"
 #include "train/kernels/copy.h"
 #include "train/tensor/check.h"
+#include "train/tensor/device_memory.h"
 #include "train/tensor/impl.h"
 
 namespace infeed {
@@ -23,8 +24,7 @@ Strides strides_for(const Shape& shape, MemoryFormat format) {
 
 std::shared_ptr<Storage> storage_for(std::size_t bytes, DeviceId device) {
   if (device.type == DeviceType::kMeta) return std::make_shared<Storage>(bytes, device);
-  require(device.type == DeviceType::kCPU, "no allocator for tensors on device {}: this build knows cpu and meta",
-          device_name(device));
+  if (device.type != DeviceType::kCPU) return std::make_shared<Storage>(bytes, DeviceMemory::of(device));
   return std::make_shared<Storage>(bytes, host_allocator());
 }
 
@@ -164,7 +164,10 @@ Tensor Tensor::empty_like(const Tensor& other, std::optional<DType> dtype) {
 
 Tensor Tensor::zeros(const Shape& shape, const TensorOptions& options) {
   Tensor result = empty(shape, options);
-  if (result.nbytes() != 0 && !result.is_meta()) std::memset(result.data_ptr(), 0, result.nbytes());
+  if (result.storage()->memory() != nullptr)
+    kernels::fill(result, 0);
+  else if (result.nbytes() != 0 && !result.is_meta())
+    std::memset(result.data_ptr(), 0, result.nbytes());
   return result;
 }
 
@@ -185,9 +188,10 @@ Tensor Tensor::copy_of(const void* values, std::int64_t count, DType dtype, cons
 }
 
 Tensor Tensor::from_array(const ArrayView& array, std::shared_ptr<void> owner) {
-  require(array.device.type == DeviceType::kCPU,
-          "from_array: only arrays in CPU memory are supported; copy the array to the host first.");
-  auto storage = std::make_shared<Storage>(array.data, extent_bytes(array), std::move(owner));
+  auto storage = array.device.type == DeviceType::kCPU
+                     ? std::make_shared<Storage>(array.data, extent_bytes(array), std::move(owner))
+                     : std::make_shared<Storage>(array.data, extent_bytes(array), std::move(owner),
+                                                 DeviceMemory::of(array.device));
   return make_view(std::move(storage), 0, array.shape, array.strides, array.dtype);
 }
 
@@ -208,9 +212,15 @@ std::int64_t Tensor::size(int dim) const {
   return shape()[wrap_dim(dim, ndim())];
 }
 
-std::byte* Tensor::data_ptr() const {
+std::byte* Tensor::data_ptr(const char* asker) const {
   const TensorImpl& t = impl();
-  return t.storage->data() == nullptr ? nullptr : t.storage->data() + t.offset_bytes;
+  std::byte* const data = t.storage->data(asker);
+  return data == nullptr ? nullptr : data + t.offset_bytes;
+}
+
+std::byte* Tensor::device_ptr() const {
+  const TensorImpl& t = impl();
+  return t.storage->address() == nullptr ? nullptr : t.storage->address() + t.offset_bytes;
 }
 
 std::int64_t Tensor::storage_offset() const {
@@ -237,8 +247,8 @@ bool Tensor::is_contiguous(MemoryFormat format) const {
   return true;
 }
 
-ArrayView Tensor::array() const {
-  ArrayView view(data_ptr(), dtype(), shape(), device());
+ArrayView Tensor::array(const char* asker) const {
+  ArrayView view(data_ptr(asker), dtype(), shape(), device());
   view.strides = strides();
   return view;
 }

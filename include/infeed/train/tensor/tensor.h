@@ -116,7 +116,8 @@ class INFEED_API Tensor {
   [[nodiscard]] static Tensor from_values(std::initializer_list<T> values) {
     return from_values(values, {static_cast<std::int64_t>(values.size())});
   }
-  /// The array itself, without a copy: `owner` (a Batch's) keeps its memory. CPU arrays only.
+  /// The array itself, without a copy: `owner` (a Batch's) keeps its memory. On a device its values are those that
+  /// device_stream() finds when its work gets there.
   [[nodiscard]] static Tensor from_array(const ArrayView& array, std::shared_ptr<void> owner);
 
   // Observe.
@@ -134,14 +135,16 @@ class INFEED_API Tensor {
   [[nodiscard]] bool is_contiguous(MemoryFormat format = MemoryFormat::kContiguous) const;
   [[nodiscard]] bool is_wrapped_number() const;
   [[nodiscard]] bool is_inference() const;
-  [[nodiscard]] std::byte* data_ptr() const;          ///< element [0, 0, ...]; null on meta
+  /// Element [0, 0, ...]; null on meta. On a device it throws NotImplementedError naming `asker`.
+  [[nodiscard]] std::byte* data_ptr(const char* asker = __builtin_FUNCTION()) const;
+  [[nodiscard]] std::byte* device_ptr() const;        ///< the same, for the device: not to be read here
   [[nodiscard]] std::int64_t storage_offset() const;  ///< in elements
   /// First element as T; ConfigError if T is not the dtype. Writing through it is not seen by the version.
   template <typename T>
-  [[nodiscard]] T* data() const {
-    return array().as<T>();
+  [[nodiscard]] T* data(const char* asker = __builtin_FUNCTION()) const {
+    return array(asker).as<T>();
   }
-  [[nodiscard]] ArrayView array() const;  ///< borrowed
+  [[nodiscard]] ArrayView array(const char* asker = __builtin_FUNCTION()) const;  ///< borrowed
   [[nodiscard]] const std::shared_ptr<Storage>& storage() const;
   [[nodiscard]] std::uint32_t version() const;  ///< RuntimeError for an inference tensor
   /// The only element, converted. RuntimeError unless there is exactly one.
@@ -185,6 +188,7 @@ class INFEED_API Tensor {
   /// Itself if already so, unless `copy`; floats to integers truncate.
   [[nodiscard]] Tensor to(DType dtype, bool copy = false) const;
   [[nodiscard]] Tensor to(const TensorOptions& options, bool copy = false) const;
+  [[nodiscard]] Tensor cpu() const { return to(DeviceId{}); }
 
   // In place, recorded as PyTorch does (more: autograd/in_place.h). RuntimeError on a leaf that requires grad.
   Tensor& zero_();

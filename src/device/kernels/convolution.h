@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "arithmetic.h"
+#include "device/kernels/arithmetic.h"
 
-namespace infeed::cuda {
+namespace infeed::device {
 
 /// Of element i of a tensor [.., planes, rows, columns].
 struct PlanePlace {
@@ -19,11 +19,13 @@ INFEED_ANYWHERE inline PlanePlace plane_place(std::int64_t i, std::int64_t plane
 }
 
 /// Where the kernel's element lies on the input for an output row (or column); outside [0, size): on the padding.
-INFEED_ANYWHERE inline std::int64_t input_place(const Convolution& s, int axis, std::int64_t out, std::int64_t kernel) {
+INFEED_ANYWHERE inline std::int64_t input_place(const infeed_convolution& s, int axis, std::int64_t out,
+                                                std::int64_t kernel) {
   return out * s.stride[axis] - s.padding[axis] + kernel * s.dilation[axis];
 }
 /// The output row (or column) that meets the input there; -1: none.
-INFEED_ANYWHERE inline std::int64_t output_place(const Convolution& s, int axis, std::int64_t in, std::int64_t kernel) {
+INFEED_ANYWHERE inline std::int64_t output_place(const infeed_convolution& s, int axis, std::int64_t in,
+                                                 std::int64_t kernel) {
   const std::int64_t place = in + s.padding[axis] - kernel * s.dilation[axis];
   if (place < 0 || place % s.stride[axis] != 0) return -1;
   const std::int64_t out = place / s.stride[axis];
@@ -33,7 +35,7 @@ INFEED_ANYWHERE inline std::int64_t output_place(const Convolution& s, int axis,
 struct ConvolutionForward {
   const float *x, *weight, *bias;
   float* y;
-  Convolution s;
+  infeed_convolution s;
 
   INFEED_ANYWHERE void operator()(std::int64_t i) const {
     const PlanePlace at = plane_place(i, s.o, s.out_h, s.out_w);
@@ -57,14 +59,15 @@ struct ConvolutionForward {
   }
 };
 template <class Where>
-void conv2d(const Where& where, const float* x, const float* weight, const float* bias, float* y, Convolution shape) {
+void conv2d(const Where& where, const float* x, const float* weight, const float* bias, float* y,
+            infeed_convolution shape) {
   each(where, shape.n * shape.o * shape.out_h * shape.out_w, ConvolutionForward{x, weight, bias, y, shape});
 }
 
 struct ConvolutionBackwardInput {
   const float *g, *weight;
   float* out;
-  Convolution s;
+  infeed_convolution s;
 
   INFEED_ANYWHERE void operator()(std::int64_t i) const {
     const PlanePlace at = plane_place(i, s.c, s.h, s.w);
@@ -88,14 +91,15 @@ struct ConvolutionBackwardInput {
   }
 };
 template <class Where>
-void conv2d_backward_input(const Where& where, const float* g, const float* weight, float* out, Convolution shape) {
+void conv2d_backward_input(const Where& where, const float* g, const float* weight, float* out,
+                           infeed_convolution shape) {
   each(where, shape.n * shape.c * shape.h * shape.w, ConvolutionBackwardInput{g, weight, out, shape});
 }
 
 /// What each output element adds to one element of the weight.
 struct WeightShare {
   const float *g, *x;
-  Convolution s;
+  infeed_convolution s;
   std::int64_t o, c, ky, kx;
 
   INFEED_ANYWHERE float operator()(std::int64_t i) const {
@@ -109,7 +113,7 @@ struct WeightShare {
 struct ConvolutionBackwardWeight {
   const float *g, *x;
   float* out;
-  Convolution s;
+  infeed_convolution s;
 
   template <class Lanes>
   INFEED_LANE void operator()(std::int64_t element, const Lanes& lanes) const {
@@ -122,14 +126,9 @@ struct ConvolutionBackwardWeight {
   }
 };
 template <class Where>
-void conv2d_backward_weight(const Where& where, const float* g, const float* x, float* out, Convolution shape) {
+void conv2d_backward_weight(const Where& where, const float* g, const float* x, float* out, infeed_convolution shape) {
   each_row(where, shape.o * (shape.c / shape.groups) * shape.kh * shape.kw,
            ConvolutionBackwardWeight{g, x, out, shape});
 }
 
-#define INFEED_CUDA_CONVOLUTIONS(Where)                                                               \
-  template void conv2d(const Where&, const float*, const float*, const float*, float*, Convolution);  \
-  template void conv2d_backward_input(const Where&, const float*, const float*, float*, Convolution); \
-  template void conv2d_backward_weight(const Where&, const float*, const float*, float*, Convolution)
-
-}  // namespace infeed::cuda
+}  // namespace infeed::device

@@ -3,10 +3,10 @@
 
 #include <cstdint>
 
-#include "anywhere.h"
-#include "kernels.h"
+#include "device/kernels/anywhere.h"
+#include "device/kernels/kernels.h"
 
-namespace infeed::cuda {
+namespace infeed::device {
 
 /// Element (row, column) of a matrix, stored so or transposed.
 struct MatrixOf {
@@ -20,9 +20,9 @@ INFEED_ANYWHERE inline MatrixOf matrix(const float* x, std::int64_t rows, std::i
   return transposed ? MatrixOf{x, 1, rows} : MatrixOf{x, columns, 1};
 }
 template <class Where>
-void matmul(const Where& where, const float* a, const float* b, float* c, Matmul shape) {
-  multiply(where, shape, c, matrix(a, shape.m, shape.k, shape.a_transposed),
-           matrix(b, shape.k, shape.n, shape.b_transposed));
+void matmul(const Where& where, const float* a, const float* b, float* c, infeed_matmul shape) {
+  multiply(where, shape, c, matrix(a, shape.m, shape.k, shape.a_transposed != 0),
+           matrix(b, shape.k, shape.n, shape.b_transposed != 0));
 }
 
-}  // namespace infeed::cuda
+}  // namespace infeed::device

@@ -4,9 +4,9 @@
 #include <array>
 #include <cstdint>
 
-#include "kernels.h"
+#include "device/kernels/kernels.h"
 
-namespace infeed::cuda {
+namespace infeed::device {
 
 inline constexpr int kLanes = 256;  ///< that share a row
 
@@ -19,12 +19,12 @@ void each(const Host&, std::int64_t count, const Body& body) {
 /// All lanes of a row, one after the other.
 struct HostLanes {
   /// Lane l takes values l, l + kLanes, ...; then halves are joined.
-  template <class Value, class Join>
-  [[nodiscard]] float reduce(std::int64_t count, float neutral, const Value& value, const Join& join) const {
-    std::array<float, kLanes> lanes;
+  template <class T, class Value, class Join>
+  [[nodiscard]] T reduce(std::int64_t count, T neutral, const Value& value, const Join& join) const {
+    std::array<T, kLanes> lanes;
     lanes.fill(neutral);
     for (std::int64_t i = 0; i < count; ++i) {
-      float& lane = lanes[static_cast<std::size_t>(i % kLanes)];
+      T& lane = lanes[static_cast<std::size_t>(i % kLanes)];
       lane = join(lane, value(i));
     }
     for (std::size_t half = kLanes / 2; half > 0; half /= 2)
@@ -49,7 +49,7 @@ void each_row(const Host&, std::int64_t rows, const Body& body) {
 
 /// c[row, column] = sum over k of a(row, k) b(k, column).
 template <class A, class B>
-void multiply(const Host&, const Matmul& shape, float* c, const A& a, const B& b) {
+void multiply(const Host&, const infeed_matmul& shape, float* c, const A& a, const B& b) {
   for (std::int64_t row = 0; row < shape.m; ++row) {
     for (std::int64_t column = 0; column < shape.n; ++column) {
       float sum = 0;
@@ -59,4 +59,4 @@ void multiply(const Host&, const Matmul& shape, float* c, const A& a, const B& b
   }
 }
 
-}  // namespace infeed::cuda
+}  // namespace infeed::device
