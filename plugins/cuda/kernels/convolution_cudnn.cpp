@@ -3,11 +3,11 @@
 
 #include <cstddef>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 
 #include "device/kernels/kernels.h"
-#include "infeed/base/error.h"
 #include "library_handle.h"
 
 namespace infeed::device {
@@ -21,7 +21,7 @@ constexpr auto kBackwardWeight = CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1;
 
 void check(cudnnStatus_t status, const char* call) {
   if (status != CUDNN_STATUS_SUCCESS)
-    throw DeviceError(std::string(kWhat) + ": " + call + ": " + cudnnGetErrorString(status));
+    throw std::runtime_error(std::string(kWhat) + ": " + call + ": " + cudnnGetErrorString(status));
 }
 
 cudnnHandle_t handle_for(const Stream& stream) {
@@ -96,8 +96,8 @@ class Workspace {
     if (bytes_ == 0) return;
     const cudaError_t error = cudaMallocAsync(&memory_, bytes_, stream_);
     if (error != cudaSuccess)
-      throw MemoryError(std::string(kWhat) + ": " + std::to_string(bytes_) +
-                        " bytes of workspace: " + cudaGetErrorString(error));
+      throw std::runtime_error(std::string(kWhat) + ": " + std::to_string(bytes_) +
+                               " bytes of workspace: " + cudaGetErrorString(error));
   }
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
@@ -116,7 +116,8 @@ class Workspace {
 void zero(float* out, std::int64_t count, const Stream& stream) {
   const auto bytes = static_cast<std::size_t>(count) * sizeof(float);
   const cudaError_t error = cudaMemsetAsync(out, 0, bytes, static_cast<cudaStream_t>(stream.handle));
-  if (error != cudaSuccess) throw DeviceError(std::string(kWhat) + ": cudaMemsetAsync: " + cudaGetErrorString(error));
+  if (error != cudaSuccess)
+    throw std::runtime_error(std::string(kWhat) + ": cudaMemsetAsync: " + cudaGetErrorString(error));
 }
 
 }  // namespace

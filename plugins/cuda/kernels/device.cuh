@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 
 #include "device/kernels/kernels.h"
-#include "infeed/base/error.h"
 
 namespace infeed::device {
 
@@ -20,8 +20,8 @@ inline cudaStream_t handle_of(const Stream& stream) { return static_cast<cudaStr
 inline void check_launch(const char* what) {
   const cudaError_t error = cudaGetLastError();
   if (error == cudaSuccess) return;
-  throw DeviceError(std::string("a kernel could not be launched (") + what + "): " + cudaGetErrorString(error) + " (" +
-                    cudaGetErrorName(error) + ")");
+  throw std::runtime_error(std::string("a kernel could not be launched (") + what + "): " + cudaGetErrorString(error) +
+                           " (" + cudaGetErrorName(error) + ")");
 }
 
 inline unsigned blocks_for(std::int64_t count) {

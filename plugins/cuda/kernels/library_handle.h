@@ -9,17 +9,16 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 
-#include "infeed/base/error.h"
-
 namespace infeed::device {
 
-/// Sizes that a library takes as int. `what` begins the DeviceError's text.
+/// Sizes that a library takes as int. `what` begins the text of what is thrown.
 inline void check_sizes(const char* what, std::initializer_list<std::int64_t> sizes) {
   if (std::max(sizes) > std::numeric_limits<int>::max())
-    throw DeviceError(std::string(what) + ": the library counts rows and columns in 31 bits");
+    throw std::runtime_error(std::string(what) + ": the library counts rows and columns in 31 bits");
 }
 
 /// A library's handles, one a device; of one thread at a time, and milliseconds to make: hold it thread_local.
@@ -30,7 +29,7 @@ class LibraryHandles {
   template <class Create>
   Handle get(const char* what, const Create& create) {
     int device = 0;
-    if (cudaGetDevice(&device) != cudaSuccess) throw DeviceError(std::string(what) + ": no device is current");
+    if (cudaGetDevice(&device) != cudaSuccess) throw std::runtime_error(std::string(what) + ": no device is current");
     Owned& handle = handles_[device];
     if (!handle) handle.reset(create());
     return handle.get();

@@ -2,10 +2,10 @@
 #include <cublas_v2.h>
 
 #include <algorithm>
+#include <stdexcept>
 #include <string>
 
 #include "device/kernels/kernels.h"
-#include "infeed/base/error.h"
 #include "library_handle.h"
 
 namespace infeed::device {
@@ -15,7 +15,7 @@ constexpr const char* kWhat = "a product of matrices failed";
 
 void check(cublasStatus_t status, const char* call) {
   if (status != CUBLAS_STATUS_SUCCESS)
-    throw DeviceError(std::string(kWhat) + ": " + call + ": " + cublasGetStatusString(status));
+    throw std::runtime_error(std::string(kWhat) + ": " + call + ": " + cublasGetStatusString(status));
 }
 
 cublasHandle_t handle_for(const Stream& stream) {

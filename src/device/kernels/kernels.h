@@ -4,7 +4,7 @@
 /// and `Stream` (CUDA: plugins/cuda/kernels).
 ///
 /// Determinism: a twin's results are the GPU's up to the rounding of exp, log and fused multiply-adds. Threads: any.
-/// Errors: a failed launch throws DeviceError; bad sizes are the caller's to refuse.
+/// Errors: a failed launch throws std::runtime_error; bad sizes are the caller's to refuse.
 
 #include <cstdint>
 
