@@ -73,10 +73,19 @@ int cpus_in_affinity_mask() {
   return 1;
 }
 
+std::optional<CpuQuota> find_cpu_quota(const Cgroups& groups, double affinity) {
+  CpuQuota tightest{.cpus = affinity};
+  for (const CgroupFolder& group : groups.of("cpu")) {
+    const double cpus = cpu_quota(group).value_or(affinity);
+    if (cpus < tightest.cpus) tightest = {.cpus = cpus, .folder = group.path, .v2 = group.v2};
+  }
+  return tightest.folder.empty() ? std::nullopt : std::optional(tightest);
+}
+
 double find_usable_cpus(const Cgroups& groups) {
-  double cpus = cpus_in_affinity_mask();
-  for (const CgroupFolder& group : groups.of("cpu")) cpus = std::min(cpus, cpu_quota(group).value_or(cpus));
-  return cpus;
+  const double affinity = cpus_in_affinity_mask();
+  const auto quota = find_cpu_quota(groups, affinity);
+  return quota ? quota->cpus : affinity;
 }
 
 std::uint64_t soft_limit(__rlimit_resource resource) {
@@ -105,6 +114,17 @@ std::uint64_t count_open_descriptors(const std::string& root) {
 MemoryLimit read_memory_limit(const std::string& root) { return find_memory_limit(root, Cgroups(root)); }
 
 double read_usable_cpus(const std::string& root) { return find_usable_cpus(Cgroups(root)); }
+
+std::optional<CpuQuota> read_cpu_quota(const std::string& root) {
+  return find_cpu_quota(Cgroups(root), cpus_in_affinity_mask());
+}
+
+std::optional<double> read_cpu_seconds(const CpuQuota& quota) {
+  const auto ticks = quota.v2 ? read_keyed_number(quota.folder + "/cpu.stat", "usage_usec")
+                              : read_number(quota.folder + "/cpuacct.usage");
+  if (!ticks) return std::nullopt;
+  return static_cast<double>(*ticks) * (quota.v2 ? 1e-6 : 1e-9);
+}
 
 AddressLimits read_address_limits(const std::string& root) {
   AddressLimits limits;

@@ -24,11 +24,22 @@ struct MachineLimits : MemoryLimit, AddressLimits {
   double usable_cpus = 1;              ///< sched_getaffinity, cut by the cgroup's CPU quota
 };
 
+/// The tightest quota of processor time up the path of groups.
+struct CpuQuota {
+  double cpus = 0;
+  std::string folder;  ///< of the group that has it
+  bool v2 = false;
+};
+
 /// `root` is put in front of /proc and /sys, for tests.
 [[nodiscard]] MachineLimits read_machine_limits(const std::string& root = "");
 [[nodiscard]] MemoryLimit read_memory_limit(const std::string& root = "");
 [[nodiscard]] AddressLimits read_address_limits(const std::string& root = "");
 /// MachineLimits::usable_cpus.
 [[nodiscard]] double read_usable_cpus(const std::string& root = "");
+/// nullopt where there is none below the affinity.
+[[nodiscard]] std::optional<CpuQuota> read_cpu_quota(const std::string& root = "");
+/// Seconds of processor time that all processes of its group took so far; nullopt where the kernel does not tell.
+[[nodiscard]] std::optional<double> read_cpu_seconds(const CpuQuota& quota);
 
 }  // namespace infeed

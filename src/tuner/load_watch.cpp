@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <sstream>
 #include <utility>
@@ -22,7 +23,7 @@ double cpu_seconds(pid_t pid) {
 }  // namespace
 
 LoadWatch::LoadWatch(const std::vector<std::int64_t>& pids, std::string root)
-    : root_(std::move(root)), pids_(pids.begin(), pids.end()) {
+    : root_(std::move(root)), pids_(pids.begin(), pids.end()), quota_(read_cpu_quota(root_)) {
   CPU_ZERO(&usable_);
   sched_getaffinity(0, sizeof usable_, &usable_);
   std::sort(pids_.begin(), pids_.end());
@@ -30,12 +31,24 @@ LoadWatch::LoadWatch(const std::vector<std::int64_t>& pids, std::string root)
   begin_ = look();
 }
 
-// "cpu3 user nice system idle iowait irq softirq steal ...", in ticks, a line for each processor.
 LoadWatch::Moment LoadWatch::look() const {
+  Moment moment = look_at_group().value_or(Moment{});
+  for (const pid_t pid : pids_) moment.ours_s += cpu_seconds(pid);
+  if (moment.all_s == 0) look_at_processors(moment);
+  return moment;
+}
+
+std::optional<LoadWatch::Moment> LoadWatch::look_at_group() const {
+  const auto busy_s = quota_ ? read_cpu_seconds(*quota_) : std::nullopt;
+  if (!busy_s) return std::nullopt;
+  const std::chrono::duration<double> now = std::chrono::steady_clock::now().time_since_epoch();
+  return Moment{.busy_s = *busy_s, .all_s = quota_->cpus * now.count()};
+}
+
+// "cpu3 user nice system idle iowait irq softirq steal ...", in ticks, a line for each processor.
+void LoadWatch::look_at_processors(Moment& moment) const {
   constexpr std::size_t kFields = 8, kIdle = 3, kIoWait = 4;  // stolen time counts as others'
   const double tick_s = 1.0 / static_cast<double>(sysconf(_SC_CLK_TCK));
-  Moment moment;
-  for (const pid_t pid : pids_) moment.ours_s += cpu_seconds(pid);
   std::ifstream file(root_ + "/proc/stat");
   for (std::string line; std::getline(file, line) && line.rfind("cpu", 0) == 0;) {
     std::istringstream words(line.substr(3));
@@ -47,7 +60,6 @@ LoadWatch::Moment LoadWatch::look() const {
       if (field != kIdle && field != kIoWait) moment.busy_s += ticks * tick_s;
     }
   }
-  return moment;
 }
 
 double LoadWatch::our_cpu_s() const { return std::max(0.0, look().ours_s - begin_.ours_s); }

@@ -123,6 +123,26 @@ TEST_F(LimitsTest, CutsTheProcessorsByAV1Quota) {
   EXPECT_GE(read().usable_cpus, 1.0);
 }
 
+TEST_F(LimitsTest, FindsTheTightestQuotaAndWhatItsGroupTook) {
+  join_v2("/a/b");
+  write("/sys/fs/cgroup/a/b/cpu.max", "90000 100000\n");
+  write("/sys/fs/cgroup/a/cpu.max", "50000 100000\n");
+  const auto quota = read_cpu_quota(root_.string());
+  ASSERT_TRUE(quota);
+  EXPECT_DOUBLE_EQ(quota->cpus, 0.5);
+  EXPECT_FALSE(read_cpu_seconds(*quota));
+  write("/sys/fs/cgroup/a/cpu.stat", "usage_usec 2500000\nuser_usec 1\n");
+  EXPECT_DOUBLE_EQ(read_cpu_seconds(*quota).value_or(0), 2.5);
+}
+
+TEST_F(LimitsTest, ReadsWhatAV1GroupTook) {
+  join_v1("/a");
+  write("/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "75000\n");
+  write("/sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n");
+  write("/sys/fs/cgroup/cpu/a/cpuacct.usage", "3000000000\n");
+  EXPECT_DOUBLE_EQ(read_cpu_seconds(read_cpu_quota(root_.string()).value()).value_or(0), 3);
+}
+
 TEST_F(LimitsTest, SurvivesAnEmptyRoot) {
   std::filesystem::remove_all(root_);
   EXPECT_FALSE(read().memory_left.has_value());

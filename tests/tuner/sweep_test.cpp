@@ -240,6 +240,25 @@ TEST(LoadWatchTest, CountsOthersOnTheProcessorsThatOneMayUse) {
   EXPECT_NEAR(watch.others_share(), 0.3, 1e-9);
 }
 
+/// A container with half of a processor, whose processes took so many seconds.
+void plant_group(const testing::TempFolder& folder, int seconds) {
+  folder.write("proc/self/cgroup", "0::/a\n");
+  folder.write("proc/self/mountinfo", "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  folder.write("sys/fs/cgroup/a/cpu.max", "50000 100000\n");
+  folder.write("sys/fs/cgroup/a/cpu.stat", "usage_usec " + std::to_string(seconds) + "000000\n");
+}
+
+TEST(LoadWatchTest, CountsUnderAQuotaOnlyThoseThatShareIt) {
+  const testing::TempFolder folder;
+  plant_group(folder, 1000);
+  folder.write("proc/stat", planted_stat(1000, 1000));
+  const LoadWatch watch({}, folder.str());
+  folder.write("proc/stat", planted_stat(9000, 1000));  // another container
+  EXPECT_EQ(watch.others_share(), 0);
+  plant_group(folder, 9000);
+  EXPECT_EQ(watch.others_share(), 1);
+}
+
 TEST(LoadWatchTest, TellsNothingWhereTheKernelDoesNot) {
   const testing::TempFolder folder;
   EXPECT_EQ(LoadWatch({}, folder.str()).others_share(), 0);
