@@ -104,6 +104,11 @@ void visit_worker(Worker& w, const Visit& visit) {
 
 std::string share_text(double share) { return share < 0 ? "unknown" : fmt::format("{:.1f} %", share * 100); }
 
+/// Nothing where it is 0: loaders of Python datasets leave out what they do not measure.
+std::string where_known(const char* form, double value) {
+  return value > 0 ? fmt::format(fmt::runtime(form), value) : "";
+}
+
 }  // namespace
 
 State LoaderStats::to_state() const {
@@ -147,18 +152,19 @@ std::string LoaderStats::str() const {
   const double all = elapsed_s > 0 ? elapsed_s : 1;
   std::string text = fmt::format(
       "{}\n"
-      "{} batches, {} samples in {:.2f} s: {:.0f} samples/s; first batch after {:.1f} ms\n"
+      "{} batches, {} samples in {:.2f} s: {:.0f} samples/s{}\n"
       "time: waiting for data {:.1f} %, sampler {:.1f} %, hand-over {:.1f} %, trainer {:.1f} %; longest wait {:.1f} "
       "ms\n"
       "workers: waiting for room {:.1f} %; of their busy time on a CPU {}, queued for one {}\n"
       "per sample: read {:.1f} us, decode {:.1f} us, transform {:.1f} us, collate {:.1f} us, other {:.1f} us\n"
-      "memory: {:.1f} MiB in all (PSS), {:.1f} MiB of it for batches; {} held by the user, {} handed out as copies\n"
+      "memory: {}{:.1f} MiB for batches; {} held by the user, {} handed out as copies\n"
       "faults: {} restarts, {} samples skipped, {} replaced\n",
-      verdict().str(), batches, samples, elapsed_s, samples_per_s, first_batch_ms, wait_s / all * 100,
-      sampler_s / all * 100, hand_over_s / all * 100, trainer_s / all * 100, longest_wait_ms, blocked_share * 100,
-      share_text(on_cpu_share), share_text(cpu_queue_share), read_us, decode_us, transform_us, collate_us, other_us,
-      static_cast<double>(pss_bytes) / (1 << 20), static_cast<double>(arena_bytes) / (1 << 20), batches_held,
-      private_copies, restarts, skipped, replaced);
+      verdict().str(), batches, samples, elapsed_s, samples_per_s,
+      where_known("; first batch after {:.1f} ms", first_batch_ms), wait_s / all * 100, sampler_s / all * 100,
+      hand_over_s / all * 100, trainer_s / all * 100, longest_wait_ms, blocked_share * 100, share_text(on_cpu_share),
+      share_text(cpu_queue_share), read_us, decode_us, transform_us, collate_us, other_us,
+      where_known("{:.1f} MiB in all (PSS), of it ", static_cast<double>(pss_bytes) / (1 << 20)),
+      static_cast<double>(arena_bytes) / (1 << 20), batches_held, private_copies, restarts, skipped, replaced);
   text += "worker       pid    samples     busy s     wait s  restarts\n";
   for (const WorkerStats& worker : workers)
     text += fmt::format("{:>6} {:>9} {:>10} {:>10.2f} {:>10.2f} {:>9}{}\n", worker.id, worker.pid, worker.samples,

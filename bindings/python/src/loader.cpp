@@ -127,7 +127,10 @@ PythonLoader::Inside::~Inside() {
 
 std::shared_ptr<Loader> PythonLoader::open() const {
   const std::lock_guard lock(mutex_);
-  if (!loader_) throw ConfigError("this loader was closed.");
+  if (!loader_)
+    throw ConfigError(
+        "this loader was closed: by close(), at the end of `with`, or at exit. Make a new one; stats() are there until "
+        "then.");
   return loader_;
 }
 

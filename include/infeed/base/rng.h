@@ -46,6 +46,7 @@ class INFEED_API TorchGenerator {
  public:
   explicit TorchGenerator(std::uint64_t seed = 67280421310721ULL);  // torch's default seed
 
+  /// Begins anew, as torch.Generator.manual_seed: only the low 32 bits count.
   void manual_seed(std::uint64_t seed);
   [[nodiscard]] std::uint64_t initial_seed() const noexcept { return seed_; }
 

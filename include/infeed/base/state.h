@@ -27,6 +27,7 @@ class INFEED_API State {
   /// Compact JSON, keys sorted: equal states give equal text. Integers stay exact over the whole 64 bits.
   [[nodiscard]] std::string to_json() const;
 
+  /// Replaces what stood under `key`. A double must be finite, text UTF-8: StateError else.
   void set(std::string_view key, std::int64_t value);
   void set(std::string_view key, std::uint64_t value);
   void set(std::string_view key, int value) { set(key, static_cast<std::int64_t>(value)); }
@@ -39,7 +40,7 @@ class INFEED_API State {
   void set(std::string_view key, const std::vector<State>& value);  ///< a list of objects
 
   [[nodiscard]] bool contains(std::string_view key) const;
-  [[nodiscard]] std::vector<std::string> keys() const;
+  [[nodiscard]] std::vector<std::string> keys() const;  ///< sorted
   [[nodiscard]] std::int64_t get_int(std::string_view key) const;
   [[nodiscard]] std::uint64_t get_uint(std::string_view key) const;
   [[nodiscard]] bool get_bool(std::string_view key) const;

@@ -46,6 +46,7 @@ class INFEED_API Batch {
   /// Array of that name; throws IndexError naming the known ones.
   [[nodiscard]] BatchArray at(std::string_view name) const;
   [[nodiscard]] bool contains(std::string_view name) const noexcept;
+  /// All of them, in the order of the schema (a collate may add some). Borrowed from this batch.
   [[nodiscard]] const std::vector<NamedArray>& arrays() const noexcept { return arrays_; }
 
   /// Dataset index of each sample, in batch order. For streams: the row's number within its shard.

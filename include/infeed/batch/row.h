@@ -69,7 +69,8 @@ class INFEED_API Row {
     return Row(*schema_, arrays_, context, store_);
   }
 
-  /// Writes a scalar field.
+  /// Writes a scalar field (of others the first element). T must be the field's dtype: ConfigError else, IndexError for
+  /// a field that is not there.
   template <typename T>
   void set(std::size_t field, T value) const {
     *(*this)[field].as<T>() = value;

@@ -37,6 +37,7 @@ class INFEED_API Schema {
   explicit Schema(std::vector<Field> fields);
 
   [[nodiscard]] std::size_t size() const noexcept { return fields_.size(); }
+  /// Field `i`, below size(): not checked.
   [[nodiscard]] const Field& operator[](std::size_t i) const noexcept { return fields_[i]; }
   [[nodiscard]] const std::vector<Field>& fields() const noexcept { return fields_; }
   /// Position of `name`; nullopt if there is none.
@@ -45,7 +46,7 @@ class INFEED_API Schema {
   [[nodiscard]] bool fixed() const noexcept;
   /// Bytes of one sample's fixed fields.
   [[nodiscard]] std::size_t row_bytes() const;
-  /// To and from JSON-able state, for spawned workers and plugins.
+  /// To and from JSON-able state, for spawned workers and plugins. from_state() throws StateError or ConfigError.
   [[nodiscard]] State to_state() const;
   [[nodiscard]] static Schema from_state(const State& state);
 

@@ -63,12 +63,14 @@ class INFEED_API StreamReader {
 class INFEED_API Stream {
  public:
   virtual ~Stream();
+  /// Fields of a sample; constant.
   [[nodiscard]] virtual const Schema& schema() const = 0;
   /// Reader of shard `shard` of `num_shards` in `epoch`. The shards of one (epoch, num_shards) hold each sample once.
   [[nodiscard]] virtual std::unique_ptr<StreamReader> open(std::uint64_t epoch, std::int64_t shard,
                                                            std::int64_t num_shards) const = 0;
   /// Samples of an epoch over all shards, if known.
   [[nodiscard]] virtual std::optional<std::int64_t> size() const;
+  /// As Dataset::spec().
   [[nodiscard]] virtual std::optional<DatasetSpec> spec() const;
 };
 

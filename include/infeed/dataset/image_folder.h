@@ -72,7 +72,7 @@ class INFEED_API ImageFolder final : public Dataset {
   /// The file's path.
   [[nodiscard]] std::string describe(std::int64_t index) const override;
 
-  [[nodiscard]] std::vector<std::string> classes() const;
+  [[nodiscard]] std::vector<std::string> classes() const;  ///< names, by label
   /// Path and label of a sample. Throws IndexError.
   [[nodiscard]] std::string path(std::int64_t index) const;
   [[nodiscard]] std::int64_t label(std::int64_t index) const;

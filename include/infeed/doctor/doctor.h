@@ -29,6 +29,7 @@ struct DoctorReport {
   std::vector<Diagnosis> diagnoses;
   State facts;  ///< what was looked at, by name
 
+  /// Appends a diagnosis of your own.
   void add(Severity severity, std::string topic, std::string what, std::string advice = {});
   /// 0: nothing worse than notes, 1: warnings, 2: errors.
   [[nodiscard]] INFEED_API int exit_code() const noexcept;

@@ -32,7 +32,8 @@ class Stager;
 /// nothing. The memory of each batch held at that moment is never used again here: drop batches before forking.
 class INFEED_API Loader {
  public:
-  /// `dataset` is borrowed and must outlive the loader. Starts the workers. Throws ConfigError, MemoryError.
+  /// `dataset` or `stream` is borrowed and must outlive the loader. Starts the workers. Throws ConfigError for options
+  /// that contradict each other or the dataset, MemoryError where depth + 1 batches do not fit.
   explicit Loader(const Dataset& dataset, LoaderOptions options = {});
   explicit Loader(const Stream& stream, LoaderOptions options = {});
   /// Stops and reaps the workers: processes in bounded time, threads when the samples in their hands end. Batches in
@@ -64,13 +65,16 @@ class INFEED_API Loader {
 
   /// Adds or removes workers, also while an epoch runs; the batches stay the same. Up to 64; not for kInline.
   void set_num_workers(int num_workers);
-  [[nodiscard]] int num_workers() const;
+  [[nodiscard]] int num_workers() const;  ///< Now; 0 for kInline. With kAutoWorkers it changes.
 
   /// From now on memory that batches have used is never given back to the system, but used again: needed where a device
   /// page-locks it. The Stager asks for it. Costs the most batches ever held at once.
   void keep_memory_warm();
 
+  /// Where time and memory went since construction or reset_stats(), and what bounds the training. From any thread,
+  /// also while next() waits. Reads /proc: for once a second, not for each batch.
   [[nodiscard]] LoaderStats stats() const;
+  /// Counts anew from here, after a warm-up say.
   void reset_stats();
   /// What brings batches to options.device: its stream and its own stats(). Null where batches stay on the host.
   [[nodiscard]] Stager* stager() const noexcept;

@@ -56,7 +56,7 @@ class INFEED_API StagedBatch {
   /// Array of that name, with the id of its device; throws IndexError naming the known ones.
   [[nodiscard]] BatchArray at(std::string_view name) const { return batch_.at(name); }
   [[nodiscard]] bool contains(std::string_view name) const noexcept { return batch_.contains(name); }
-  [[nodiscard]] const std::vector<NamedArray>& arrays() const noexcept { return batch_.arrays(); }
+  [[nodiscard]] const std::vector<NamedArray>& arrays() const noexcept { return batch_.arrays(); }  ///< as Batch's
   /// On the host: dataset index of each sample.
   [[nodiscard]] const std::vector<std::int64_t>& indices() const noexcept { return batch_.indices(); }
   [[nodiscard]] std::uint64_t epoch() const noexcept { return batch_.epoch(); }
@@ -111,6 +111,7 @@ class INFEED_API Stager {
   /// The stream that the batches are ordered for: the one given, or the stager's own.
   [[nodiscard]] DeviceStream& compute_stream() const noexcept;
 
+  /// Copies, waits and page locks since construction or reset_stats(). From any thread.
   [[nodiscard]] StagerStats stats() const;
   void reset_stats();
 
