@@ -61,7 +61,7 @@ def simple_commands(text: str) -> Iterator[list[str]]:
 
 @functools.cache
 def help_of(*command: str) -> str:
-    done = subprocess.run([*command, "--help"], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run([*command, "--help"], capture_output=True, text=True, check=False)
     return done.stdout + done.stderr
 
 
