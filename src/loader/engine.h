@@ -112,6 +112,9 @@ class Loader::Engine final : public Loader::Source {
   void look_up(bool interrupted);
   void bury_the_dead();
   [[nodiscard]] std::string bury(const Death& death);
+  [[nodiscard]] std::string bury_claims(const Death& death);
+  void restart(int worker_id, const std::string& what);
+  [[nodiscard]] std::string give_up(const Death& death, const std::string& what);
   void check_starts();
   void check_attached(std::chrono::milliseconds slept);
   [[noreturn]] void throw_timeout() const;

@@ -18,6 +18,12 @@ namespace {
 // A worker that was stopped between its last write and its ring rings nobody: no sleep is longer than this.
 constexpr std::chrono::milliseconds kLongestSleep{50};
 
+std::string how_it_ended(const Death& death) {
+  if (death.signal == 0) return fmt::format("exited with code {}", death.exit_code);
+  const char* name = sigabbrev_np(death.signal);
+  return fmt::format("was killed by SIG{}", name != nullptr ? name : "?");
+}
+
 }  // namespace
 
 // Position in in_flight_ of a ready batch: the oldest, or, out of order, any.
@@ -152,6 +158,23 @@ void Loader::Engine::bury_the_dead() {
 
 // Gives the dead worker's rows back and replaces it; what to throw if that is no longer possible, else empty.
 std::string Loader::Engine::bury(const Death& death) {
+  const std::string doing = bury_claims(death);
+  std::string lost;
+  if (death.worker_id < pool_->num_workers()) {  // else it was leaving anyway
+    const std::string what =
+        fmt::format("worker {} (pid {}) {} {}", death.worker_id, death.pid, how_it_ended(death), doing);
+    lost_[static_cast<std::size_t>(death.worker_id)] = true;
+    if (restarts_used_ < settings_.max_restarts)
+      restart(death.worker_id, what);
+    else
+      lost = give_up(death, what);
+  }
+  memory_->ring().ring_workers(true);
+  return lost;
+}
+
+// Frees what the dead worker's threads had claimed; says what they were doing.
+std::string Loader::Engine::bury_claims(const Death& death) {
   Ring& ring = memory_->ring();
   const int first = death.worker_id * options_.threads_per_worker;
   std::string doing = "between samples";
@@ -168,32 +191,26 @@ std::string Loader::Engine::bury(const Death& death) {
     ring.bury(claimant);
     ring.note_sample(claimant, 0, -1);  // or its successor would seem to be there
   }
-  if (death.worker_id >= pool_->num_workers()) {  // it was leaving anyway
-    ring.ring_workers(true);
-    return {};
+  return doing;
+}
+
+void Loader::Engine::restart(int worker_id, const std::string& what) {
+  ++restarts_used_;
+  pool_->restart(worker_id);
+  lost_[static_cast<std::size_t>(worker_id)] = false;
+  log(LogLevel::kWarning, fmt::format("{}; restart {} of {}.", what, restarts_used_, settings_.max_restarts));
+  {
+    const std::lock_guard lock(stats_mutex_);
+    recorder_.restarted(worker_id);
   }
-  const std::string how = death.signal != 0 ? fmt::format("was killed by SIG{}",
-                                                          sigabbrev_np(death.signal) ? sigabbrev_np(death.signal) : "?")
-                                            : fmt::format("exited with code {}", death.exit_code);
-  const std::string what = fmt::format("worker {} (pid {}) {} {}", death.worker_id, death.pid, how, doing);
-  if (restarts_used_ < settings_.max_restarts) {
-    ++restarts_used_;
-    lost_[static_cast<std::size_t>(death.worker_id)] = true;  // until it is replaced
-    pool_->restart(death.worker_id);
-    lost_[static_cast<std::size_t>(death.worker_id)] = false;
-    log(LogLevel::kWarning, fmt::format("{}; restart {} of {}.", what, restarts_used_, settings_.max_restarts));
-    {
-      const std::lock_guard lock(stats_mutex_);
-      recorder_.restarted(death.worker_id);
-    }
-    note_processes();
-    ring.ring_workers(true);
-    return {};
-  }
-  lost_[static_cast<std::size_t>(death.worker_id)] = true;
+  note_processes();
+}
+
+// Nobody comes in its place: what was assigned to it is anyone's.
+std::string Loader::Engine::give_up(const Death& death, const std::string& what) {
+  const int first = death.worker_id * options_.threads_per_worker;
   for (int claimant = first; claimant < first + options_.threads_per_worker; ++claimant)
-    ring.reassign(claimant, kAnyone);
-  ring.ring_workers(true);
+    memory_->ring().reassign(claimant, kAnyone);
   const std::string hint = death.signal == SIGKILL
                                ? fmt::format(" Likely out of memory: lower num_workers ({}) or prefetch ({}).",
                                              pool_->num_workers(), depth_.load())
