@@ -84,7 +84,7 @@ Unit unit_of(double most_bytes) { return most_bytes < 10e9 ? Unit{"MB", 1e6} : U
 
 class Drawing {
  public:
-  explicit Drawing(const Picture& picture)
+  explicit Drawing(const RatePicture& picture)
       : picture_(picture),
         lines_(lines_of(picture.points)),
         unit_(unit_of(most_of(&PicturePoint::memory_bytes))),
@@ -229,7 +229,7 @@ class Drawing {
            text_at(kText, y + 4, "the model");
   }
 
-  const Picture& picture_;
+  const RatePicture& picture_;
   std::vector<Line> lines_;
   Unit unit_;
   Chart rates_, memory_;
@@ -237,6 +237,6 @@ class Drawing {
 
 }  // namespace
 
-std::string draw(const Picture& picture) { return Drawing(picture).draw(); }
+std::string draw(const RatePicture& picture) { return Drawing(picture).draw(); }
 
 }  // namespace infeed

@@ -16,13 +16,13 @@ struct PicturePoint {
   double memory_bytes = 0;  ///< 0: not drawn
 };
 
-struct Picture {
+struct RatePicture {
   std::string title;
   std::vector<PicturePoint> points;
   std::optional<PipelineCosts> model = {};  ///< its rates are drawn dashed
   WorkerSetting chosen;
 };
 
-[[nodiscard]] std::string draw(const Picture& picture);
+[[nodiscard]] std::string draw(const RatePicture& picture);
 
 }  // namespace infeed

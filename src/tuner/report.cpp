@@ -99,7 +99,7 @@ State SweepReport::to_state() const {
 }
 
 std::string SweepReport::svg() const {
-  Picture picture{.title = "A sweep over numbers of workers", .chosen = chosen.setting};
+  RatePicture picture{.title = "A sweep over numbers of workers", .chosen = chosen.setting};
   for (const SweepRow& row : rows) {
     if (row.refused.empty())
       picture.points.push_back({row.setting, row.figures.samples_per_s, row.spread, row.figures.memory_bytes});

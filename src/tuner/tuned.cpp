@@ -82,7 +82,7 @@ State Tuned::to_state() const {
 }
 
 std::string Tuned::svg() const {
-  Picture picture{.title = "A search for the number of workers", .chosen = chosen.setting};
+  RatePicture picture{.title = "A search for the number of workers", .chosen = chosen.setting};
   for (const Trial& trial : trials) {
     if (trial.refused.empty())
       picture.points.push_back({trial.setting, trial.samples_per_s, trial.spread, trial.memory_bytes});
