@@ -45,6 +45,14 @@ std::string unknown_command(const CLI::App& program, const std::string& word) {
 
 void say(const std::string& text) { static_cast<void>(std::fputs(text.c_str(), stderr)); }
 
+void show_progress(const std::string& text) {
+  if (isatty(STDERR_FILENO) == 1) {
+    say("\r\033[K" + text);
+  } else if (!text.empty()) {
+    say(text + "\n");
+  }
+}
+
 // The next file that is opened takes the lowest number: it must not get what is printed.
 void keep_standard_streams() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {

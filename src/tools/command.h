@@ -22,6 +22,9 @@ struct Command {
 /// To standard error, whether or not that can be written.
 void say(const std::string& text);
 
+/// A line on standard error: on a terminal in place of the one before, elsewhere below it. Empty: takes it away.
+void show_progress(const std::string& text);
+
 /// Where the program was started with standard streams closed, they lead nowhere. To be called first.
 void keep_standard_streams();
 

@@ -1,7 +1,6 @@
 #include "tools/job_arguments.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cmath>
 
@@ -85,14 +84,6 @@ std::vector<WorkerKind> worker_kinds(const std::vector<std::string>& names) {
     if (!known) throw ConfigError(fmt::format("'{}' is no kind of worker; there are thread, fork and spawn.", name));
   }
   return kinds;
-}
-
-void show_progress(const std::string& text) {
-  if (isatty(STDERR_FILENO) == 1) {
-    say("\r\033[K" + text);
-  } else if (!text.empty()) {
-    say(text + "\n");
-  }
 }
 
 void OutputArguments::add_to(CLI::App& app) {

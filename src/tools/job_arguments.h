@@ -28,9 +28,6 @@ struct JobArguments {
 /// "thread", "fork", "spawn". Throws ConfigError.
 [[nodiscard]] std::vector<WorkerKind> worker_kinds(const std::vector<std::string>& names);
 
-/// A line on standard error: on a terminal in place of the one before, elsewhere below it. Empty: takes it away.
-void show_progress(const std::string& text);
-
 /// For numbers that count or measure.
 extern const CLI::Validator kNotNegative;
 

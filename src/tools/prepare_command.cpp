@@ -20,12 +20,12 @@ namespace {
 
 constexpr int kNothingDone = 1, kSomeFailed = 2;  // exit status
 
-/// One line on a terminal, some times a second.
+/// On a terminal only, and some times a second.
 class ProgressLine {
  public:
   explicit ProgressLine(std::string path) : path_(std::move(path)), shown_(isatty(STDERR_FILENO) == 1) {}
   ~ProgressLine() {
-    if (shown_) fmt::print(stderr, "\r\033[K");
+    if (shown_) show_progress("");
   }
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
@@ -36,8 +36,8 @@ class ProgressLine {
     last_ = now;
     const double seconds = std::chrono::duration<double>(now - begin_).count();
     const double rate = static_cast<double>(done) / std::max(seconds, 1e-3);
-    fmt::print(stderr, "\r\033[K{}: {} of {}, {:.0f}/s, {:.0f} s left ", path_, done, all, rate,
-               static_cast<double>(all - done) / rate);
+    show_progress(fmt::format("{}: {} of {}, {:.0f}/s, {:.0f} s left ", path_, done, all, rate,
+                              static_cast<double>(all - done) / rate));
   }
 
  private:
