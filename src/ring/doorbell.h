@@ -17,9 +17,11 @@ inline void cpu_relax() noexcept {
 
 /// Zeroed memory is a valid start.
 struct BellWords {
+  static constexpr int kMaxSleepers = 256;
+
   std::atomic<std::uint32_t> word;
   /// One bit a sleeper: a counter would leak at a kill, a bit for all would lose a wake-up.
-  alignas(128) std::atomic<std::uint64_t> sleepers[4];
+  alignas(128) std::atomic<std::uint64_t> sleepers[kMaxSleepers / 64];
 };
 
 /// How a ringer and a sleeper cannot miss each other (Dekker, all seq_cst):
@@ -30,7 +32,6 @@ struct BellWords {
 /// Death: a killed sleeper leaves its bit, which costs system calls until forget(); nothing else.
 class Doorbell {
  public:
-  static constexpr int kMaxSleepers = 256;
   static constexpr int kMaxSpinUs = 20;  ///< beyond it spinning costs others more than a sleep costs us
 
   explicit Doorbell(BellWords& words) noexcept : words_(words) {}

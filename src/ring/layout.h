@@ -24,7 +24,7 @@
 namespace infeed {
 
 inline constexpr int kMaxRuns = 64;
-inline constexpr int kMaxClaimants = 256;
+inline constexpr int kMaxClaimants = BellWords::kMaxSleepers;
 inline constexpr int kMaxReportText = 400;  ///< bytes of a report's text
 inline constexpr int kTraceRecords = 1024;  ///< of one claimant
 

@@ -71,7 +71,7 @@ struct ColourRow {
   int chroma_drop = 0;  ///< fraction bits of Cb and Cr beyond kPlaneBits
 };
 inline constexpr int kColourBits = 21;
-inline constexpr int kColourScale = 14;  ///< fraction bits of the factors
+/// Factors, with 14 fraction bits.
 inline constexpr int kCrToR = 22970, kCbToG = -5638, kCrToG = -11700, kCbToB = 29032;
 inline constexpr int kMaxColour = 255 << kColourBits;
 
