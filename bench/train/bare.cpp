@@ -14,9 +14,6 @@
 
 namespace bench {
 
-using infeed::Shape;
-using infeed::Tensor;
-namespace kernels = infeed::kernels;
 using kernels::BinaryOp;
 using kernels::describe;
 using kernels::Primitive;

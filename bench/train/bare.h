@@ -11,7 +11,11 @@
 
 namespace bench {
 
-inline infeed::Tensor buffer(const infeed::Shape& shape) { return infeed::Tensor::uniform(shape, -0.1, 0.1); }
+using infeed::Shape;
+using infeed::Tensor;
+namespace kernels = infeed::kernels;
+
+inline Tensor buffer(const Shape& shape) { return Tensor::uniform(shape, -0.1, 0.1); }
 
 class Bare {
  public:
@@ -19,18 +23,17 @@ class Bare {
   void operator()() const;
 
   /// A weight: its gradient, which the optimizer reads.
-  infeed::Tensor weight(const infeed::Tensor& w);
+  Tensor weight(const Tensor& w);
   void call(std::function<void()> what) { calls_.push_back(std::move(what)); }
-  void run(infeed::kernels::Primitive primitive, std::vector<std::pair<int, infeed::Tensor>> arguments);
-  void product(const infeed::Tensor& out, const infeed::Tensor& a, const infeed::Tensor& b,
-               const infeed::Tensor& bias = {}, bool relu = false);
+  void run(kernels::Primitive primitive, std::vector<std::pair<int, Tensor>> arguments);
+  void product(const Tensor& out, const Tensor& a, const Tensor& b, const Tensor& bias = {}, bool relu = false);
 
   /// x [rows, in] -> [rows, out]; g: the gradient of the result.
   struct Linear {
-    infeed::Tensor y, g;
+    Tensor y, g;
   };
-  Linear linear(const infeed::Tensor& x, std::int64_t out, const infeed::Tensor& x_grad, bool relu = false);
-  void loss(const infeed::Tensor& logits, const infeed::Tensor& g, const infeed::Tensor& labels);
+  Linear linear(const Tensor& x, std::int64_t out, const Tensor& x_grad, bool relu = false);
+  void loss(const Tensor& logits, const Tensor& g, const Tensor& labels);
 
   void later(std::function<void()> backward) { backward_.push_back(std::move(backward)); }
   /// Forward is listed; now what was put off, last first.
@@ -42,6 +45,6 @@ class Bare {
 };
 
 /// The network of pictures, forward and backward.
-void list_resnet(Bare& list, const infeed::Tensor& labels);
+void list_resnet(Bare& list, const Tensor& labels);
 
 }  // namespace bench

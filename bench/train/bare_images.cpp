@@ -10,9 +10,6 @@ namespace bench {
 namespace {
 
 using dnnl::memory;
-using infeed::Shape;
-using infeed::Tensor;
-namespace kernels = infeed::kernels;
 using kernels::BinaryOp;
 using kernels::describe;
 using kernels::Primitive;
