@@ -45,18 +45,18 @@ std::vector<Scored> race(TorchGenerator& generator, std::span<const double> weig
 }  // namespace
 
 std::int64_t check_weights(std::span<const double> weights) {
-  if (weights.empty()) throw ConfigError("weighted sampling needs at least one weight, but there is none");
+  if (weights.empty()) throw ConfigError("weighted sampling needs at least one weight, but there is none.");
   std::int64_t positive = 0;
   double sum = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (!std::isfinite(weights[i]) || weights[i] < 0)
-      throw ConfigError(fmt::format("weight {} is {}: weights must be finite and not negative", i, weights[i]));
+      throw ConfigError(fmt::format("weight {} is {}: weights must be finite and not negative.", i, weights[i]));
     positive += weights[i] > 0 ? 1 : 0;
     sum += weights[i];
   }
   if (positive == 0)
-    throw ConfigError(fmt::format("all {} weights are zero: one at least must be positive", weights.size()));
-  if (!std::isfinite(sum)) throw ConfigError("the sum of the weights overflows float64: scale them down");
+    throw ConfigError(fmt::format("all {} weights are zero: one at least must be positive.", weights.size()));
+  if (!std::isfinite(sum)) throw ConfigError("the sum of the weights overflows float64: scale them down.");
   return positive;
 }
 
@@ -79,11 +79,11 @@ std::vector<std::int64_t> TorchGenerator::multinomial(std::span<const double> we
                                                       bool replacement) {
   const auto size = static_cast<std::int64_t>(weights.size());
   static_cast<void>(check_weights(weights));
-  if (n <= 0) throw ConfigError(fmt::format("multinomial of {} samples: ask for at least one", n));
+  if (n <= 0) throw ConfigError(fmt::format("multinomial of {} samples: ask for at least one.", n));
   if (!replacement && n > size)
     throw ConfigError(
         fmt::format("multinomial of {} samples without replacement from {} weights: ask for no more than "
-                    "there are, or set replacement",
+                    "there are, or set replacement.",
                     n, size));
   std::vector<std::int64_t> out(static_cast<std::size_t>(n));
   if (replacement && n > 1) {

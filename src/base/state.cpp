@@ -78,7 +78,7 @@ int depth_of(const json& value) {
 
 void check_depth(std::string_view key, const json& nested) {
   if (depth_of(nested) < kMaxDepth) return;
-  throw StateError(fmt::format("state key \"{}\" would nest deeper than {} levels", key, kMaxDepth));
+  throw StateError(fmt::format("state key \"{}\" would nest deeper than {} levels.", key, kMaxDepth));
 }
 
 // Brackets outside strings, so that a hostile text is refused before anything is built from it.
@@ -94,7 +94,7 @@ void check_text_depth(std::string_view text) {
       in_string = true;
     } else if (c == '{' || c == '[') {
       if (++depth > kMaxDepth)
-        throw StateError(fmt::format("state JSON nests deeper than {} levels at byte {}", kMaxDepth, i));
+        throw StateError(fmt::format("state JSON nests deeper than {} levels at byte {}.", kMaxDepth, i));
     } else if (c == '}' || c == ']') {
       --depth;
     }
@@ -106,7 +106,7 @@ void check_utf8(std::string_view key, std::string_view text, const char* what) {
   try {
     static_cast<void>(json(text).dump());
   } catch (const json::exception&) {
-    throw StateError(fmt::format("the {} of state key {} is not valid UTF-8, which JSON cannot hold", what,
+    throw StateError(fmt::format("the {} of state key {} is not valid UTF-8, which JSON cannot hold.", what,
                                  json(key).dump(-1, ' ', true, json::error_handler_t::replace)));
   }
 }
@@ -147,19 +147,19 @@ State::~State() = default;
 
 State State::from_json(std::string_view text) {
   if (text.size() > kMaxJsonBytes)
-    throw StateError(fmt::format("state JSON of {} bytes is above the limit of {}", text.size(), kMaxJsonBytes));
+    throw StateError(fmt::format("state JSON of {} bytes is above the limit of {}.", text.size(), kMaxJsonBytes));
   check_text_depth(text);
   State state;
   state.value_ = std::make_unique<Value>();
   try {
     state.value_->object = json::parse(text);
   } catch (const json::parse_error& fault) {
-    throw StateError(fmt::format("state JSON is damaged at byte {}: {}", fault.byte, fault.what()));
+    throw StateError(fmt::format("state JSON is damaged at byte {}: {}.", fault.byte, fault.what()));
   } catch (const json::exception& fault) {
-    throw StateError(fmt::format("state JSON cannot be read: {}", fault.what()));
+    throw StateError(fmt::format("state JSON cannot be read: {}.", fault.what()));
   }
   if (!state.value_->object.is_object())
-    throw StateError(fmt::format("state JSON must be an object, but it is {}", type_name(state.value_->object)));
+    throw StateError(fmt::format("state JSON must be an object, but it is {}.", type_name(state.value_->object)));
   return state;
 }
 
@@ -171,7 +171,7 @@ void State::set(std::string_view key, bool value) { Value::put(*this, key, value
 
 void State::set(std::string_view key, double value) {
   if (!std::isfinite(value))
-    throw StateError(fmt::format("state key \"{}\" would be {}, which JSON cannot hold", key, value));
+    throw StateError(fmt::format("state key \"{}\" would be {}, which JSON cannot hold.", key, value));
   Value::put(*this, key, value);
 }
 

@@ -162,7 +162,7 @@ void TorchGenerator::shuffle_inside_out(std::span<Index> out) noexcept {
 }
 
 std::vector<std::int64_t> TorchGenerator::randperm(std::int64_t n) {
-  if (n < 0) throw ConfigError(fmt::format("randperm of {} items: the number must not be negative", n));
+  if (n < 0) throw ConfigError(fmt::format("randperm of {} items: the number must not be negative.", n));
   std::vector<std::int64_t> out;
   out.reserve(static_cast<std::size_t>(n));
   advise_huge_pages(out.data(), out.capacity() * sizeof(std::int64_t));
@@ -175,7 +175,7 @@ void TorchGenerator::randperm(std::span<std::int64_t> out) noexcept { shuffle(ou
 
 void TorchGenerator::randperm(std::span<std::int32_t> out) {
   if (out.size() > std::size_t{1} << 31)
-    throw ConfigError(fmt::format("randperm of {} items does not fit int32; use int64", out.size()));
+    throw ConfigError(fmt::format("randperm of {} items does not fit int32; use int64.", out.size()));
   shuffle(out);
 }
 
@@ -190,7 +190,7 @@ std::int64_t TorchGenerator::random_int64() {
 }
 
 void TorchGenerator::randint(std::int64_t low, std::int64_t high, std::span<std::int64_t> out) {
-  if (low >= high) throw ConfigError(fmt::format("randint from {} to {}: the upper bound must be larger", low, high));
+  if (low >= high) throw ConfigError(fmt::format("randint from {} to {}: the upper bound must be larger.", low, high));
   const std::uint64_t range = width(low, high);
   for (std::int64_t& value : out) {
     const std::uint64_t draw = range >= kWideRange ? random64() : random();
@@ -199,7 +199,7 @@ void TorchGenerator::randint(std::int64_t low, std::int64_t high, std::span<std:
 }
 
 std::vector<std::int64_t> TorchGenerator::randint(std::int64_t low, std::int64_t high, std::int64_t n) {
-  if (n < 0) throw ConfigError(fmt::format("randint of {} numbers: the number must not be negative", n));
+  if (n < 0) throw ConfigError(fmt::format("randint of {} numbers: the number must not be negative.", n));
   std::vector<std::int64_t> out(static_cast<std::size_t>(n));
   randint(low, high, std::span(out));
   return out;

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kType = "FixedBatchSampler";
 
 Sampler& check_sampler(const std::unique_ptr<Sampler>& sampler) {
-  if (!sampler) throw ConfigError(fmt::format("{}: the sampler is null", kType));
+  if (!sampler) throw ConfigError(fmt::format("{}: the sampler is null.", kType));
   return *sampler;
 }
 
@@ -22,7 +22,7 @@ Sampler& check_sampler(const std::unique_ptr<Sampler>& sampler) {
 FixedBatchSampler::FixedBatchSampler(Sampler& sampler, const FixedBatchOptions& options)
     : sampler_(&sampler), options_(options) {
   if (options.batch_size < 1)
-    throw ConfigError(fmt::format("{}: batch_size is {}, it must be positive", kType, options.batch_size));
+    throw ConfigError(fmt::format("{}: batch_size is {}, it must be positive.", kType, options.batch_size));
 }
 
 FixedBatchSampler::FixedBatchSampler(std::unique_ptr<Sampler> sampler, const FixedBatchOptions& options)

@@ -23,7 +23,7 @@ void require_same(std::string_view type, std::string_view key, T saved, T ours) 
 
 StateCheck::StateCheck(const State& state, std::string_view type) : state_(state), type_(type) {
   const std::string saved = state.get_string("type");
-  if (saved != type) throw StateError(fmt::format("a {} cannot take up the state of a {:.60}", type, saved));
+  if (saved != type) throw StateError(fmt::format("a {} cannot take up the state of a {:.60}.", type, saved));
 }
 
 void StateCheck::same(std::string_view key, std::int64_t ours) const {
@@ -39,7 +39,7 @@ std::uint64_t StateCheck::epoch() const { return state_.get_uint("epoch"); }
 std::int64_t StateCheck::position(std::string_view key, std::int64_t limit) const {
   const std::int64_t position = state_.get_int(key);
   if (position < 0 || position > limit)
-    throw StateError(fmt::format("the state of {} has {} = {}, outside [0, {}]", type_, key, position, limit));
+    throw StateError(fmt::format("the state of {} has {} = {}, outside [0, {}].", type_, key, position, limit));
   return position;
 }
 
@@ -56,7 +56,7 @@ std::uint64_t fingerprint(std::span<const std::byte> bytes) noexcept {
 
 void check_size(std::string_view sampler, std::int64_t size) {
   if (size < 0 || size >= std::int64_t{1} << 62)
-    throw ConfigError(fmt::format("{} over {} samples: the size must lie in [0, 2^62)", sampler, size));
+    throw ConfigError(fmt::format("{} over {} samples: the size must lie in [0, 2^62).", sampler, size));
 }
 
 }  // namespace infeed

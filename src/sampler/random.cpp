@@ -17,9 +17,9 @@ std::int64_t check_num_samples(std::int64_t size, std::optional<std::int64_t> nu
   check_size(kType, size);
   if (!num_samples) return size;
   if (*num_samples < 1)
-    throw ConfigError(fmt::format("{}: num_samples is {}, it must be positive", kType, *num_samples));
+    throw ConfigError(fmt::format("{}: num_samples is {}, it must be positive.", kType, *num_samples));
   if (size == 0)
-    throw ConfigError(fmt::format("{}: {} samples cannot be drawn from an empty data set", kType, *num_samples));
+    throw ConfigError(fmt::format("{}: {} samples cannot be drawn from an empty data set.", kType, *num_samples));
   return *num_samples;
 }
 

@@ -23,7 +23,7 @@ SubsetRandomSampler::SubsetRandomSampler(std::vector<std::int64_t> indices, std:
   const auto negative = std::find_if(indices_.begin(), indices_.end(), [](std::int64_t index) { return index < 0; });
   if (negative != indices_.end())
     throw ConfigError(
-        fmt::format("{}: indices[{}] is {}, it must not be negative", kType, negative - indices_.begin(), *negative));
+        fmt::format("{}: indices[{}] is {}, it must not be negative.", kType, negative - indices_.begin(), *negative));
 }
 
 SubsetRandomSampler::~SubsetRandomSampler() = default;

@@ -23,7 +23,8 @@ WeightedRandomSampler::WeightedRandomSampler(std::vector<double> weights, std::i
       replacement_(options.replacement),
       seed_(options.seed),
       generator_(options.seed) {
-  if (num_samples < 1) throw ConfigError(fmt::format("{}: num_samples is {}, it must be positive", kType, num_samples));
+  if (num_samples < 1)
+    throw ConfigError(fmt::format("{}: num_samples is {}, it must be positive.", kType, num_samples));
   const std::int64_t positive = check_weights(table_);
   if (!replacement_ && num_samples > positive)
     throw ConfigError(
