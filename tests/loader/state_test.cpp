@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <span>
+#include <vector>
+
 #include "infeed/base/error.h"
 #include "infeed/dataset/synthetic.h"
 #include "infeed/loader/loader.h"
@@ -86,28 +90,27 @@ TEST(StateTest, BatchSamplersResumeToo) {
   EXPECT_EQ(rest_of_epoch(second), rest_of_epoch(first));
 }
 
+void append(std::vector<std::int64_t>& all, std::span<const std::int64_t> more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
+
+LoaderOptions shard_of_40(int rank, int world_size) {
+  const DistributedSamplerOptions options{.rank = rank, .world_size = world_size, .seed = 1};
+  return {.batch_size = 2, .sampler = std::make_unique<DistributedSampler>(40, options)};
+}
+
 TEST(StateTest, ADistributedEpochResumesOnAnotherWorldSize) {
-  const auto make = [](int rank, int world) {
-    return std::make_unique<Loader>(
-        kData, LoaderOptions{.batch_size = 2,
-                             .sampler = std::make_unique<DistributedSampler>(
-                                 40, DistributedSamplerOptions{.rank = rank, .world_size = world, .seed = 1})});
-  };
   std::vector<std::int64_t> seen;
   State state;
   for (int rank = 0; rank < 2; ++rank) {
-    auto loader = make(rank, 2);
-    for (int i = 0; i < 4; ++i) {
-      const auto batch = loader->next();
-      seen.insert(seen.end(), batch->indices().begin(), batch->indices().end());
-    }
-    state = loader->state_dict();
+    Loader loader(kData, shard_of_40(rank, 2));
+    for (int i = 0; i < 4; ++i) append(seen, loader.next()->indices());
+    state = loader.state_dict();
   }
   for (int rank = 0; rank < 4; ++rank) {
-    auto loader = make(rank, 4);
-    loader->load_state_dict(state);
-    const auto rest = rest_of_indices(*loader);
-    seen.insert(seen.end(), rest.begin(), rest.end());
+    Loader loader(kData, shard_of_40(rank, 4));
+    loader.load_state_dict(state);
+    append(seen, rest_of_indices(loader));
   }
   std::sort(seen.begin(), seen.end());
   EXPECT_EQ(seen, testing::iota(40));
