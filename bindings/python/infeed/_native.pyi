@@ -439,6 +439,18 @@ class Exchange:
         The message of a ready task. MemoryError where it would exceed memory_limit.
         """
 
+    def cancel(self, number: int) -> None:
+        """Drops a task; its memory comes home by itself."""
+
+    def close(self) -> None:
+        """Stops, and lets go of the memory. Idempotent; leases stay valid."""
+
+    @property
+    def held(self) -> int: ...
+
+    @property
+    def max_task_words(self) -> int: ...
+
     def bury(self, worker: int) -> list[int]:
         """
         After `worker` is surely dead: its tasks wait for its replacement, what it had in hand of anyone's for any
@@ -455,22 +467,10 @@ class Exchange:
         A worker of this id may work, as all may at first. Not before a retired one of that id has ended.
         """
 
-    def cancel(self, number: int) -> None:
-        """Drops a task; its memory comes home by itself."""
+    def sample_in_hand(self, worker: int) -> tuple[int, int]: ...
 
     def stop(self) -> None:
         """The workers see port.stopping and leave."""
-
-    def close(self) -> None:
-        """Stops, and lets go of the memory. Idempotent; leases stay valid."""
-
-    @property
-    def held(self) -> int: ...
-
-    @property
-    def max_task_words(self) -> int: ...
-
-    def sample_in_hand(self, worker: int) -> tuple[int, int]: ...
 
     def stats(self) -> dict: ...
 

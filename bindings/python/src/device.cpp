@@ -27,10 +27,7 @@ std::unique_ptr<DeviceEvent> record_all(Device& self) {
 
 void* pointer(std::uintptr_t address) { return reinterpret_cast<void*>(address); }
 
-}  // namespace
-
-// What infeed.torch needs of a device beside torch: marks behind all streams, and page locks that are counted.
-void bind_device(nb::module_& module) {
+void bind_event(nb::module_& module) {
   nb::class_<DeviceEvent>(module, "DeviceEvent", nb::is_final())
       .def("query", &DeviceEvent::query, "Whether all work before the mark is done.")
       .def(
@@ -40,6 +37,13 @@ void bind_device(nb::module_& module) {
             return self.synchronize(timeout_ms);
           },
           nb::arg("timeout_ms") = -1, "Waits for the mark; False: not within `timeout_ms` (negative: no limit).");
+}
+
+}  // namespace
+
+// What infeed.torch needs of a device beside torch: marks behind all streams, and page locks that are counted.
+void bind_device(nb::module_& module) {
+  bind_event(module);
   nb::class_<Device>(module, "Device", nb::is_final(), "A device of open_device(). While it is held it stays open.")
       .def_prop_ro("name", &Device::name)
       .def("__str__", [](const Device& self) { return to_string(self.id()); })

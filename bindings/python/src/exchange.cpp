@@ -201,9 +201,33 @@ void bind_handle(nb::module_& module) {
       .def("__reduce__", &reduce);
 }
 
+void bind_workers(nb::class_<Exchange>& consumer) {
+  consumer
+      .def(
+          "bury", &Exchange::bury, nb::arg("worker"),
+          "After `worker` is surely dead: its tasks wait for its replacement, what it had in hand of anyone's for any\n"
+          "other. The numbers of the unfinished ones.")
+      .def("retire", &Exchange::retire, nb::arg("worker"),
+           "`worker` finishes the task in hand, sees port.stopping and leaves. Then call bury().")
+      .def("recruit", &Exchange::recruit, nb::arg("worker"),
+           "A worker of this id may work, as all may at first. Not before a retired one of that id has ended.")
+      .def("sample_in_hand", &Exchange::sample_in_hand, nb::arg("worker"))
+      .def("stop", &Exchange::stop, "The workers see port.stopping and leave.");
+}
+
+void bind_stats(nb::class_<Exchange>& consumer) {
+  consumer.def("stats", &stats)
+      .def("turn_began", &Exchange::turn_began)
+      .def("turn_drew", &Exchange::turn_drew, nb::arg("ns"))
+      .def("turn_ended", &Exchange::turn_ended, nb::arg("samples"))
+      .def("loader_stats", &Exchange::loader_stats, nb::arg("prefetch_factor"));
+}
+
 void bind_consumer(nb::module_& module) {
-  nb::class_<Exchange>(module, "Exchange", nb::is_final(), nb::is_weak_referenceable(),
-                       "The consumer's end: tasks to workers, one message back for each. See docs/exchange.md.")
+  nb::class_<Exchange> consumer(
+      module, "Exchange", nb::is_final(), nb::is_weak_referenceable(),
+      "The consumer's end: tasks to workers, one message back for each. See docs/exchange.md.");
+  consumer
       .def(
           "__init__",
           [](Exchange* self, int num_workers, int num_slots, std::uint64_t memory_limit, std::size_t extent_bytes,
@@ -228,26 +252,13 @@ void bind_consumer(nb::module_& module) {
             return Lease{std::move(message.owner), message.bytes};
           },
           nb::arg("number"), "The message of a ready task. MemoryError where it would exceed memory_limit.")
-      .def(
-          "bury", &Exchange::bury, nb::arg("worker"),
-          "After `worker` is surely dead: its tasks wait for its replacement, what it had in hand of anyone's for any\n"
-          "other. The numbers of the unfinished ones.")
-      .def("retire", &Exchange::retire, nb::arg("worker"),
-           "`worker` finishes the task in hand, sees port.stopping and leaves. Then call bury().")
-      .def("recruit", &Exchange::recruit, nb::arg("worker"),
-           "A worker of this id may work, as all may at first. Not before a retired one of that id has ended.")
       .def("cancel", &Exchange::cancel, nb::arg("number"), "Drops a task; its memory comes home by itself.")
-      .def("stop", &Exchange::stop, "The workers see port.stopping and leave.")
       .def("close", &Exchange::close, nb::call_guard<nb::gil_scoped_release>(),
            "Stops, and lets go of the memory. Idempotent; leases stay valid.")
       .def_prop_ro("held", &Exchange::held)
-      .def_prop_ro("max_task_words", &Exchange::max_task_words)
-      .def("sample_in_hand", &Exchange::sample_in_hand, nb::arg("worker"))
-      .def("stats", &stats)
-      .def("turn_began", &Exchange::turn_began)
-      .def("turn_drew", &Exchange::turn_drew, nb::arg("ns"))
-      .def("turn_ended", &Exchange::turn_ended, nb::arg("samples"))
-      .def("loader_stats", &Exchange::loader_stats, nb::arg("prefetch_factor"));
+      .def_prop_ro("max_task_words", &Exchange::max_task_words);
+  bind_workers(consumer);
+  bind_stats(consumer);
 }
 
 void bind_auto_count(nb::module_& module) {
