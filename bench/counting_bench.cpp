@@ -161,7 +161,7 @@ void run(int rounds, std::int64_t samples) {
 int main(int argc, char** argv) {
   try {
     if (argc != 3) throw std::invalid_argument("usage: counting_bench ROUNDS SAMPLES");
-    run(std::atoi(argv[1]), std::atoll(argv[2]));
+    run(std::stoi(argv[1]), std::stoll(argv[2]));
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "counting_bench: %s\n", error.what());

@@ -56,7 +56,8 @@ double TurnClock::share_of_worst_tenth() const noexcept {
     turns += bin.turns;
     all += bin.lost_s;
   }
-  auto left = static_cast<double>((turns + 9) / 10);
+  const std::uint64_t tenth = (turns + 9) / 10;  // rounded up
+  auto left = static_cast<double>(tenth);
   double worst = 0;
   for (auto bin = bins_.rbegin(); bin != bins_.rend() && left > 0; ++bin) {
     if (bin->turns == 0) continue;

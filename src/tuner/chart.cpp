@@ -44,7 +44,8 @@ double Chart::y(double value) const { return frame_.top + frame_.height * (1 - v
 std::string Chart::axes(const std::string& name, bool with_counts) const {
   const double right = frame_.left + frame_.width, bottom = frame_.top + frame_.height;
   std::string text;
-  for (double value = 0; value <= top_ * 1.001; value += step_) {
+  for (int line = 0; line * step_ <= top_ * 1.001; ++line) {
+    const double value = line * step_;
     text += fmt::format(
         "<path d=\"M{0:.1f},{2:.1f} H{1:.1f}\" stroke=\"{3}\"/>"
         "<text x=\"{4:.1f}\" y=\"{5:.1f}\" text-anchor=\"end\">{6}</text>\n",

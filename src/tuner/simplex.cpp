@@ -88,7 +88,7 @@ class Simplex {
 
 }  // namespace
 
-Minimum minimise(const Function& f, std::vector<double> start, double step, int most_calls) {
+Minimum minimise(const Function& f, const Point& start, double step, int most_calls) {
   Simplex simplex(f, start, step);
   while (!simplex.agreed() && simplex.calls() < most_calls) simplex.improve();
   return simplex.best();

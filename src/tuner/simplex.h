@@ -13,7 +13,7 @@ struct Minimum {
 
 /// From `start`, with first steps of `step` in each direction, until the values at all corners agree to 1e-12 or
 /// `most_calls` are spent. `f` may give infinity.
-[[nodiscard]] Minimum minimise(const std::function<double(const std::vector<double>&)>& f, std::vector<double> start,
-                               double step, int most_calls);
+[[nodiscard]] Minimum minimise(const std::function<double(const std::vector<double>&)>& f,
+                               const std::vector<double>& start, double step, int most_calls);
 
 }  // namespace infeed
