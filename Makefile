@@ -7,4 +7,4 @@ test-quick: ; @.ci/setup release && .ci/build && .ci/test release
 sanitize:   ; @.ci/setup sanitize && .ci/build sanitize && .ci/test sanitize
 build:      ; @.ci/setup release && .ci/build
 bench:      ; @.ci/setup release && .ci/build bench && .ci/bench
-lint:       ; @.ci/setup lint && .ci/build && .ci/lint
+lint:       ; @.ci/setup lint && .ci/build configure && .ci/lint
