@@ -13,6 +13,7 @@ namespace {
 
 using testing::Crew;
 using testing::kill_and_wait;
+using testing::pid_of;
 using testing::rest_of_epoch;
 
 const SyntheticDataset& dataset() {
@@ -31,10 +32,6 @@ LoaderOptions options(WorkerKind kind, Filling filling, int max_restarts = -1) {
           .max_restarts = max_restarts};
 }
 
-pid_t pid_of(const Loader& loader, std::size_t worker) {
-  return static_cast<pid_t>(loader.stats().workers.at(worker).pid);
-}
-
 struct Case {
   WorkerKind kind;
   Filling filling;
@@ -46,15 +43,6 @@ class DeathTest : public ::testing::TestWithParam<Case> {
   static std::vector<std::uint64_t> undisturbed() {
     Loader loader(dataset(), {.batch_size = 8, .shuffle = true, .seed = 4});
     return rest_of_epoch(loader);
-  }
-  // Though a busy machine may need longer than timeout_ms to start workers.
-  static void take_first(Loader& loader) {
-    for (bool taken = false; !taken;) {
-      try {
-        taken = loader.next().has_value();
-      } catch (const TimeoutError&) {  // the next call goes on waiting
-      }
-    }
   }
 };
 
@@ -107,7 +95,7 @@ TEST_P(DeathTest, AWorkerStoppedForEverEndsInATimeoutAndTheDestructorIsBounded) 
   LoaderOptions timed = options(GetParam().kind, GetParam().filling);
   timed.timeout_ms = 300;
   Loader loader(dataset(), std::move(timed));
-  take_first(loader);
+  ASSERT_TRUE(testing::patient_next(loader));
   ASSERT_TRUE(testing::stop_and_wait(pid_of(loader, 0)) && testing::stop_and_wait(pid_of(loader, 1)));
   std::string message;
   try {

@@ -4,13 +4,11 @@
 #include <unistd.h>
 
 #include <fstream>
-#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "infeed/base/error.h"
 #include "infeed/loader/loader.h"
 #include "support/epochs.h"
 #include "support/processes.h"
@@ -49,20 +47,6 @@ inline std::vector<std::uint64_t> undisturbed(const Dataset& dataset, std::uint6
   Loader loader(dataset, {.batch_size = batch_size, .shuffle = true, .seed = 4});
   loader.set_epoch(epoch);
   return rest_of_epoch(loader);
-}
-
-inline pid_t pid_of(const Loader& loader, std::size_t worker) {
-  return static_cast<pid_t>(loader.stats().workers.at(worker).pid);
-}
-
-/// The next batch, where a busy machine may need longer than timeout_ms to start workers.
-inline std::optional<Batch> patient_next(Loader& loader) {
-  for (;;) {
-    try {
-      return loader.next();
-    } catch (const TimeoutError&) {  // the next call goes on waiting
-    }
-  }
 }
 
 /// What next() throws at last, as an E; empty if the epoch ends without.

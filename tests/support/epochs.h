@@ -1,11 +1,15 @@
 #pragma once
-// Verbs for tests that compare whole epochs.
+// Verbs for tests of loaders, most of which compare whole epochs.
+
+#include <sys/types.h>
 
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "infeed/base/error.h"
 #include "infeed/loader/loader.h"
 
 namespace infeed::testing {
@@ -38,6 +42,20 @@ inline std::vector<std::int64_t> rest_of_indices(Loader& loader) {
   std::vector<std::int64_t> indices;
   while (auto batch = loader.next()) indices.insert(indices.end(), batch->indices().begin(), batch->indices().end());
   return indices;
+}
+
+inline pid_t pid_of(const Loader& loader, std::size_t worker) {
+  return static_cast<pid_t>(loader.stats().workers.at(worker).pid);
+}
+
+/// The next batch, where a busy machine may need longer than timeout_ms to start workers.
+inline std::optional<Batch> patient_next(Loader& loader) {
+  for (;;) {
+    try {
+      return loader.next();
+    } catch (const TimeoutError&) {  // the next call goes on waiting
+    }
+  }
 }
 
 inline std::vector<std::int64_t> iota(std::int64_t size) {
