@@ -13,7 +13,17 @@ from infeed.train.nn.layers import _empty
 from infeed.train.nn.module import Module
 
 
-class _BatchNorm(Module):
+class _Scaled(Module):
+    """What is normalised is scaled and shifted by weights that are learned, where there are any."""
+
+    def reset_parameters(self) -> None:
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+
+class _BatchNorm(_Scaled):
     """By the batch in training, by the running statistics in evaluation."""
 
     _version = 2  # since num_batches_tracked
@@ -52,10 +62,7 @@ class _BatchNorm(Module):
 
     def reset_parameters(self) -> None:
         self.reset_running_stats()
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        super().reset_parameters()
 
     def _check(self, input: Tensor) -> None:
         if input.ndim not in self._dims:
@@ -98,7 +105,7 @@ class BatchNorm2d(_BatchNorm):
     _dims = (4,)
 
 
-class LayerNorm(Module):
+class LayerNorm(_Scaled):
     """The last dimensions of every sample to mean 0 and variance 1."""
 
     def __init__(
@@ -119,12 +126,6 @@ class LayerNorm(Module):
         self.register_parameter("bias", _empty(*self.normalized_shape, **place) if affine and bias else None)
         self.reset_parameters()
 
-    def reset_parameters(self) -> None:
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
-
     def forward(self, input: Tensor) -> Tensor:
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
@@ -132,7 +133,7 @@ class LayerNorm(Module):
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 
-class GroupNorm(Module):
+class GroupNorm(_Scaled):
     """Groups of channels of every sample to mean 0 and variance 1."""
 
     def __init__(
@@ -154,12 +155,6 @@ class GroupNorm(Module):
         with_bias = affine and bias
         self.register_parameter("bias", _empty(num_channels, device=device, dtype=dtype) if with_bias else None)
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
