@@ -50,7 +50,9 @@ struct Case {
     }
   }
   [[nodiscard]] int claimants() const { return std::max(1, loader.num_workers * loader.threads_per_worker); }
-  [[nodiscard]] bool computes() const { return loader.on_cpu_share < 0 || loader.on_cpu_share >= kMostly; }
+  [[nodiscard]] bool computes() const {  // or would, if there were a processor
+    return loader.on_cpu_share < 0 || loader.on_cpu_share + std::max(0.0, loader.cpu_queue_share) >= kMostly;
+  }
   /// Workers that make batches as fast as the trainer takes them.
   [[nodiscard]] int workers_needed() const {
     const double work_s = sample_s * batch_rows / loader.threads_per_worker;

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "tools/interrupt.h"
+
 namespace infeed::tools {
 namespace {
 
@@ -69,7 +71,7 @@ int run_command(const Command& command, const std::string& name) {
   } catch (const std::exception& error) {
     say(fmt::format("{}: {}\n", name, error.what()));
   }
-  return command.failed;
+  return interrupted() ? kInterrupted : command.failed;
 }
 
 }  // namespace infeed::tools

@@ -1,6 +1,7 @@
 // The command `infeed`.
 
 #include <algorithm>
+#include <iostream>
 
 #include "tools/command.h"
 
@@ -9,7 +10,7 @@ int main(int argc, char** argv) {
   tools::keep_standard_streams();
   CLI::App app{"infeed: the engine that feeds accelerators", "infeed"};
   app.set_version_flag("--version", INFEED_VERSION);
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);
   const tools::Command commands[] = {tools::add_prepare(app), tools::add_doctor(app), tools::add_sweep(app),
                                      tools::add_tune(app), tools::add_bench(app)};
   const auto given = [&]() -> const tools::Command* {
@@ -26,7 +27,9 @@ int main(int argc, char** argv) {
       return 1;
     }
     const int failed = given() == nullptr ? 1 : given()->failed;
-    return app.exit(error) == 0 ? 0 : failed;
+    return app.exit(error) == 0 && std::cout.flush() ? 0 : failed;
   }
-  return tools::run_command(*given(), "infeed " + given()->app->get_name());
+  if (given() != nullptr) return tools::run_command(*given(), "infeed " + given()->app->get_name());
+  tools::say("Which command? infeed --help lists them.\n");
+  return 1;
 }

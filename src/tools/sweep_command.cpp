@@ -51,7 +51,9 @@ Command configure_sweep(CLI::App& app) {
   app.add_option("--prefetch", given->sweep.prefetch, "Batches in flight, in all; 0: the loader's default")
       ->capture_default_str();
   app.add_flag("--pageable-too", given->pageable_too, "With a device: from memory that is not page-locked, too");
-  app.add_option("--repetitions", given->sweep.repetitions, "Runs of each setting, in turns")->capture_default_str();
+  app.add_option("--repetitions", given->sweep.repetitions, "Runs of each setting, in turns")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   given->output.add_to(app);
   return {&app, [given] { return run(*given); }};
 }

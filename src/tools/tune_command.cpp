@@ -108,19 +108,24 @@ Command add_tune(CLI::App& program) {
   app.add_option("--threads", given->tune.threads, "Threads of each worker")->capture_default_str();
   app.add_option("--max-workers", given->tune.max_workers, "Most workers")->capture_default_str();
   app.add_option("--memory-budget-mb", given->memory_budget_mb, "Of all processes, MB; 0: no limit")
+      ->check(kNotNegative)
       ->check(CLI::Range(0.0, kMostMegabytes))
       ->capture_default_str();
   app.add_option("--tolerance", given->tune.tolerance, "Of the best rate, given away for a smaller setting")
       ->capture_default_str();
   app.add_option("--trials", given->tune.most_trials, "At most")->capture_default_str();
-  app.add_option("--repetitions", given->repetitions, "Runs of each trial")->capture_default_str();
+  app.add_option("--repetitions", given->repetitions, "Runs of each trial")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   given->output.add_to(app);
   return {&app, [given] { return run(*given); }};
 }
 
 Command add_bench(CLI::App& program) {
   CLI::App& app = *program.add_subcommand("bench", "Measure one setting, and say what bounds it");
-  app.footer("Example: infeed bench --images train --workers 4 --step-ms 20");
+  app.footer(
+      "Example: infeed bench --images train --workers 4 --step-ms 20\n"
+      "Ctrl-C keeps what was measured. Exit status: 0, 1 for errors, 130 after Ctrl-C.");
   const auto given = std::make_shared<BenchGiven>();
   given->job.add_to(app);
   app.add_option("--kind", given->kind, "thread, fork, spawn")->capture_default_str();
@@ -129,7 +134,7 @@ Command add_bench(CLI::App& program) {
   app.add_option("--prefetch", given->setting.prefetch, "Batches in flight; 0: the loader's default")
       ->capture_default_str();
   app.add_flag("!--pageable", given->setting.pinned, "With a device: from memory that is not page-locked");
-  app.add_option("--repetitions", given->repetitions, "Runs")->capture_default_str();
+  app.add_option("--repetitions", given->repetitions, "Runs")->check(CLI::PositiveNumber)->capture_default_str();
   given->output.add_to(app);
   return {&app, [given] { return run_bench(*given); }};
 }

@@ -49,7 +49,8 @@ class Inheritance {
   int out_of_the_way(int fd, int end) {
     if (fd < kBootFd || fd >= end) return fd;
     copies_.emplace_back(::fcntl(fd, F_DUPFD_CLOEXEC, end));
-    if (!copies_.back().valid()) throw_cannot_start("no descriptors for a spawned worker", errno);
+    const int error = errno == EINVAL ? EMFILE : errno;  // the limit lies below `end`
+    if (!copies_.back().valid()) throw_cannot_start("no descriptors for a spawned worker", error);
     return copies_.back().fd();
   }
 

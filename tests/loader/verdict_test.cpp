@@ -129,6 +129,7 @@ TEST(VerdictTest, WorkersThatQueueForProcessorsAreTooMany) {
   LoaderStats s = decode_bound();
   s.num_workers = 8;
   s.usable_cpus = 2;
+  s.on_cpu_share = 0.28;
   s.cpu_queue_share = 0.7;
   expect(s.verdict(), Bound::kInput, Cause::kOversubscribed);
   EXPECT_EQ(s.verdict().knobs.at(0).value, "2");

@@ -71,7 +71,7 @@ TEST(SweepCommandTest, CtrlCKeepsTheRunsThatWereDone) {
 
 TEST(SweepCommandTest, CtrlCEndsASearchInItsFirstTrial) {
   const Outcome outcome = interrupted_at("trial 1 of ", "tune --repetitions 1000000" + kQuick);
-  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.status, 130);
   EXPECT_TRUE(outcome.text.empty()) << outcome.text;
 }
 
@@ -119,15 +119,28 @@ TEST(SweepCommandTest, HelpShowsAnExample) {
 }
 
 TEST(SweepCommandTest, RefusesFiguresThatAreNone) {
-  for (const char* option : {"--step-ms nan", "--seconds -1", "--memory-limit -1", "--sample-kb 9223372036854775807"})
+  for (const char* option :
+       {"--repetitions 0", "--step-ms nan", "--seconds -1", "--memory-limit -1", "--sample-kb 9223372036854775807"})
     EXPECT_NE(errors_of(std::string("bench ") + option).text.find(std::string(option).substr(0, 6)), std::string::npos);
-  EXPECT_EQ(run("tune --memory-budget-mb -1").status, 1);
+  for (const char* option : {"--memory-budget-mb -1", "--memory-budget-mb nan", "--repetitions 0"})
+    EXPECT_EQ(run(std::string("tune ") + option).status, 1) << option;
 }
 
 TEST(SweepCommandTest, RefusesAPictureWithoutAPlaceBeforeItMeasures) {
   const Outcome outcome = errors_of("sweep --svg /nowhere/a.svg" + kQuick);
   EXPECT_EQ(outcome.text,
             "infeed sweep: the picture cannot be written to /nowhere/a.svg: No such file or directory.\n");
+}
+
+TEST(SweepCommandTest, NamesTheWordThatIsNoCommand) {
+  EXPECT_NE(errors_of("swep").text.find("swep"), std::string::npos);
+  EXPECT_EQ(errors_of("").text, "Which command? infeed --help lists them.\n");
+  EXPECT_EQ(run("").status, 1);
+}
+
+TEST(SweepCommandTest, TellsThatItsHelpCouldNotBeWritten) {
+  EXPECT_EQ(run("--help", " >/dev/full").status, 1);
+  EXPECT_EQ(run("--help", " >/dev/null").status, 0);
 }
 
 TEST(SweepCommandTest, MeasuresWithAllStandardStreamsClosed) {

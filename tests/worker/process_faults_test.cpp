@@ -13,6 +13,7 @@
 #include <random>
 
 #include "infeed/base/error.h"
+#include "support/child.h"
 #include "support/processes.h"
 #include "worker/consumer.h"
 
@@ -261,6 +262,15 @@ TEST_P(ProcessFaults, SaysWhichLimitIsTooLow) {
   }
   EXPECT_TRUE(children().empty());
   EXPECT_LE(open_descriptors(), before + 1);  // the consumer's own doorbell, which its constructor left
+}
+
+TEST_P(ProcessFaults, SaysSoWhereverTheDescriptorsEnd) {
+  scene.workers = 30;
+  for (std::size_t more = 0; more < 16; ++more) {
+    const FewDescriptors few(open_descriptors() + more);
+    EXPECT_TRUE(throws_naming<MemoryError>([&] { const Consumer consumer(scene); }, {"RLIMIT_NOFILE"})) << more;
+    EXPECT_TRUE(children().empty());
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, ProcessFaults, ::testing::Values(WorkerKind::kFork, WorkerKind::kSpawn),
