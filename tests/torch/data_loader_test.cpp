@@ -23,6 +23,7 @@ using infeed::testing::children;
 using infeed::testing::Chunks;
 using infeed::testing::Countdown;
 using infeed::testing::expect_same;
+using infeed::testing::Gap;
 using infeed::testing::Numbers;
 using infeed::testing::open_descriptors;
 using infeed::testing::Tap;
@@ -153,6 +154,15 @@ TEST_P(DataLoaderTest, AsksAStatefulDatasetUntilItHasNoMore) {
   }
   const auto all = targets(*loader);
   EXPECT_EQ(std::set(all.begin(), all.end()).size(), 10U);
+}
+
+TEST(DataLoaderEpoch, EndsWithoutWorkersWhereAStatefulDatasetFirstHasNoMore) {
+  auto loader = data_loader(Gap(), DataLoaderOptions(1));
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    auto at = loader->begin();
+    EXPECT_EQ(at->item<int>(), 1);
+    EXPECT_TRUE(++at == loader->end());
+  }
 }
 
 TEST_P(DataLoaderTest, ReadsAChunkDatasetAsTorchDoes) {

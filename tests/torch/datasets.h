@@ -104,6 +104,21 @@ struct Countdown : td::datasets::StatefulDataset<Countdown, std::vector<td::Exam
   std::atomic<int> left_ = 0;
 };
 
+/// Has no more at its second batch, and yet more after.
+struct Gap : td::datasets::StatefulDataset<Gap, at::Tensor> {
+  std::optional<at::Tensor> get_batch(std::size_t /*size*/) override {
+    if (++asked_ == 2) return std::nullopt;
+    return at::full({1}, asked_);
+  }
+  void reset() override { asked_ = 0; }
+  std::optional<std::size_t> size() const override { return std::nullopt; }
+  void save(::torch::serialize::OutputArchive& /*archive*/) const override {}
+  void load(::torch::serialize::InputArchive& /*archive*/) override {}
+
+ private:
+  int asked_ = 0;
+};
+
 /// Serves batches of the size asked for; the sampler says when an epoch ends.
 struct Tap : td::datasets::StreamDataset<Tap, at::Tensor> {
   at::Tensor get_batch(std::size_t size) override { return at::ones({static_cast<std::int64_t>(size)}); }

@@ -125,6 +125,16 @@ TEST_F(PrefetcherTest, PassesBatchesThroughOnTheHost) {
   }
 }
 
+TEST_F(PrefetcherTest, AnotherEpochEndsTheIteratorsOfTheOneBefore) {
+  Prefetcher batches(loader, at::kCPU);
+  auto old = batches.begin();
+  auto at = batches.begin();
+  EXPECT_TRUE(++old == batches.end());
+  EXPECT_EQ((++at)->number, 1U);
+  for (int step = 0; step < 2; ++step) EXPECT_EQ(++at == batches.end(), step == 1);
+  EXPECT_TRUE(++at == batches.end());
+}
+
 TEST_F(PrefetcherTest, SaysWhatIsMissing) {
   if (at::hasCUDA()) GTEST_SKIP() << "this LibTorch has CUDA";
   try {

@@ -154,6 +154,7 @@ class DataLoader {
       MessageReader from(*batch);
       if (from.value<bool>()) return Codec<BatchType>::read(from);
       if constexpr (Dataset::is_stateful) requests_->end();
+      if (options_.workers == 0) engine().reset();  // the dataset is not asked again
     }
     return std::nullopt;
   }

@@ -14,6 +14,7 @@
 #include <c10/core/Device.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -65,7 +66,8 @@ class INFEED_API CopyLine {
 INFEED_API void check_device(at::Device device, const PrefetchOptions& options);
 
 /// Any source of batches as a range on `device`: a DataLoader of infeed::torch or of torch::data, an infeed::Loader (its
-/// batches become TensorBatches). Each begin() begins an epoch of the source, on the caller's thread.
+/// batches become TensorBatches). Each begin() begins an epoch of the source, on the caller's thread, and ends the
+/// iterators of the one before.
 ///
 /// Order and values: the source's. Host: batches pass through, without thread or copy.
 /// Memory: LibTorch's own allocators, on the host page-locked ones; tensors that are page-locked already are copied from
@@ -85,9 +87,11 @@ class Prefetcher {
   }
 
   [[nodiscard]] Iterator begin() {
+    ++begun_;
     line_.reset();
     at_.emplace(source_.begin());
     first_ = true;
+    ended_ = false;
     if (!device_.is_cpu())
       line_ = std::make_unique<CopyLine>(device_, options_.ahead, [this] { return carried(pull()); });
     return Iterator(*this);
@@ -95,8 +99,14 @@ class Prefetcher {
   [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
 
  private:
-  std::optional<BatchType> next() {
-    if (!line_) return pull();
+  // Of the epoch that the `begun`-th begin() began; with another one, and after its end, it is over.
+  std::optional<BatchType> next(std::uint64_t begun) {
+    if (begun != begun_ || ended_) return std::nullopt;
+    std::optional<BatchType> batch = line_ ? from_line() : pull();
+    ended_ = !batch.has_value();
+    return batch;
+  }
+  std::optional<BatchType> from_line() {
     std::optional<Carried> carried = line_->next();
     if (!carried) return std::nullopt;
     return std::move(*static_cast<BatchType*>(carried->batch.get()));
@@ -124,7 +134,9 @@ class Prefetcher {
   at::Device device_;
   PrefetchOptions options_;
   std::optional<decltype(std::declval<Source&>().begin())> at_;
+  std::uint64_t begun_ = 0;
   bool first_ = true;
+  bool ended_ = false;
   std::unique_ptr<CopyLine> line_;  // last: its thread uses the others
 };
 
@@ -134,12 +146,12 @@ class Prefetcher<Source>::Iterator {
  public:
   using value_type = BatchType;
   using difference_type = std::ptrdiff_t;
-  explicit Iterator(Prefetcher& of) : of_(&of), batch_(of.next()) {}
+  explicit Iterator(Prefetcher& of) : of_(&of), begun_(of.begun_), batch_(of.next(begun_)) {}
   [[nodiscard]] BatchType& operator*() { return *batch_; }
   [[nodiscard]] BatchType* operator->() { return &*batch_; }
   Iterator& operator++() {
     batch_.reset();  // its memory may serve the batch that next() waits for
-    batch_ = of_->next();
+    batch_ = of_->next(begun_);
     return *this;
   }
   void operator++(int) { ++*this; }
@@ -147,6 +159,7 @@ class Prefetcher<Source>::Iterator {
 
  private:
   Prefetcher* of_;
+  std::uint64_t begun_;
   std::optional<BatchType> batch_;
 };
 
