@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
   tools::keep_standard_streams();
   CLI::App app{"infeed: the engine that feeds accelerators", "infeed"};
   app.set_version_flag("--version", INFEED_VERSION);
-  app.require_subcommand(0, 1);
+  app.require_subcommand(1);
   const tools::Command commands[] = {tools::add_prepare(app), tools::add_doctor(app), tools::add_sweep(app),
                                      tools::add_tune(app), tools::add_bench(app)};
   const auto given = [&]() -> const tools::Command* {
@@ -29,7 +29,5 @@ int main(int argc, char** argv) {
     const int failed = given() == nullptr ? 1 : given()->failed;
     return app.exit(error) == 0 && std::cout.flush() ? 0 : failed;
   }
-  if (given() != nullptr) return tools::run_command(*given(), "infeed " + given()->app->get_name());
-  tools::say("Which command? infeed --help lists them.\n");
-  return 1;
+  return tools::run_command(*given(), "infeed " + given()->app->get_name());
 }

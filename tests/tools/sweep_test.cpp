@@ -132,12 +132,6 @@ TEST(SweepCommandTest, RefusesAPictureWithoutAPlaceBeforeItMeasures) {
             "infeed sweep: the picture cannot be written to /nowhere/a.svg: No such file or directory.\n");
 }
 
-TEST(SweepCommandTest, NamesTheWordThatIsNoCommand) {
-  EXPECT_NE(errors_of("swep").text.find("swep"), std::string::npos);
-  EXPECT_EQ(errors_of("").text, "Which command? infeed --help lists them.\n");
-  EXPECT_EQ(run("").status, 1);
-}
-
 TEST(SweepCommandTest, TellsThatItsHelpCouldNotBeWritten) {
   EXPECT_EQ(run("--help", " >/dev/full").status, 1);
   EXPECT_EQ(run("--help", " >/dev/null").status, 0);
