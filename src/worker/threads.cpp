@@ -8,14 +8,18 @@
 #include <chrono>
 #include <condition_variable>
 #include <exception>
+#include <latch>
 #include <mutex>
 #include <optional>
+#include <system_error>
+#include <thread>
 #include <vector>
 
 #include "infeed/base/error.h"
 #include "infeed/base/log.h"
 #include "worker/loop.h"
 #include "worker/parallelism.h"
+#include "worker/parent_guard.h"
 #include "worker/process.h"
 #include "worker/thread_names.h"
 #include "worker/worker.h"
@@ -47,6 +51,33 @@ class BoundWhile {
   cpu_set_t saved_;
   bool bound_;
 };
+
+[[noreturn]] void throw_no_thread(int worker_id, const std::exception& error) {
+  throw MemoryError(fmt::format(
+      "no thread for worker {}: {}. Lower num_workers, or raise the limit of processes (ulimit -u, the container's "
+      "pids.max).",
+      worker_id, error.what()));
+}
+
+// oneTBB starts threads from threads of its own, where a failure would end the process: whether there is room for
+// `count` more is tried before.
+void try_threads(int count, int threads_per_worker, int first_worker) {
+  if (count <= 0) return;
+  const SignalsBlocked blocked;
+  std::vector<std::thread> threads;
+  threads.reserve(static_cast<std::size_t>(count));
+  std::latch tried(1);
+  try {
+    for (int i = 0; i < count; ++i) threads.emplace_back([&tried] { tried.wait(); });
+  } catch (const std::system_error& error) {
+    tried.count_down();
+    const auto made = static_cast<int>(threads.size());
+    for (std::thread& thread : threads) thread.join();
+    throw_no_thread(first_worker + made / threads_per_worker, error);
+  }
+  tried.count_down();
+  for (std::thread& thread : threads) thread.join();
+}
 
 // One claimant.
 struct ThreadSeat {
@@ -101,7 +132,9 @@ struct ThreadPool::State {
 };
 
 void ThreadPool::State::grow_to(int wanted) {
-  for (int id = static_cast<int>(workers.size()); id < wanted; ++id) {
+  const int first = static_cast<int>(workers.size());
+  try_threads((wanted - first) * options.threads_per_worker, options.threads_per_worker, first);
+  for (int id = first; id < wanted; ++id) {
     auto worker = std::make_unique<ThreadWorker>();
     const auto& cpus = options.cpu_affinity;
     worker->who = WorkerSeat{.info = {.id = id, .num_workers = wanted, .seed = plan.seed},
@@ -140,9 +173,7 @@ bool ThreadPool::State::wake(ThreadSeat& seat) {
   } catch (const std::exception& error) {
     end_task();
     seat.word.store(0, std::memory_order_release);
-    throw MemoryError(
-        fmt::format("no thread for worker {}: {}. Lower num_workers, or raise the limit of processes (ulimit -u).",
-                    seat.claimant / options.threads_per_worker, error.what()));
+    throw_no_thread(seat.claimant / options.threads_per_worker, error);
   }
   return true;
 }

@@ -43,6 +43,28 @@ TEST(StarveTest, AnAddressSpaceThatIsTooSmallIsAnErrorBeforeAnythingIsTouched) {
             0);
 }
 
+std::size_t mapped_bytes() {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+TEST(StarveTest, TooLittleRoomForThreadsIsAnErrorThatNamesTheWorker) {
+  if (kSanitized) GTEST_SKIP() << "the sanitizer's shadow needs an unlimited address space";
+  const TestDataset data({.size = 64});
+  EXPECT_EQ(exit_code_of_child([&] {
+              const LoweredLimit stacks(RLIMIT_STACK, rlim_t{8} << 20);
+              const LoweredLimit lowered(RLIMIT_AS, mapped_bytes() + (rlim_t{128} << 20));
+              LoaderOptions options = Team{WorkerKind::kThread}.options();
+              options.num_workers = 60;
+              return throws_naming<MemoryError>([&] { (void)Loader(data, std::move(options)).next(); },
+                                                {"no thread for worker", "Lower num_workers"})
+                         ? 0
+                         : 3;
+            }),
+            0);
+}
+
 // A machine of 4 GB whose control group leaves 200 MiB.
 MachineLimits in_a_small_cgroup() {
   const TempFolder root;
