@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
 constexpr std::uint64_t kGiB = 1 << 30;
-constexpr double kStalled = 0.2;  // share of the last 10 s
+constexpr double kStalled = 0.2;    // share of the last 10 s
+constexpr int kOldestDriver = 580;  // of CUDA 13
 
 double gib(std::uint64_t bytes) { return static_cast<double>(bytes) / kGiB; }
 
@@ -105,7 +106,7 @@ void judge_limits(const MachineFacts& m, DoctorReport& report) {
                "ulimit -f unlimited");
   if (m.max_processes && *m.max_processes < 256)
     report.add(Severity::kWarning, "limits", fmt::format("{} processes and threads are allowed.", *m.max_processes),
-               "ulimit -u 4096");
+               "ulimit -u 4096; in a container docker run --pids-limit 4096");
   if (m.max_locked && *m.max_locked < 64 * kMiB && !m.gpus.empty())
     report.add(
         Severity::kNote, "limits",
@@ -131,10 +132,15 @@ void judge_gpus(const MachineFacts& m, DoctorReport& report) {
     report.add(Severity::kWarning, "gpu",
                fmt::format("driver {} is loaded, but no /dev/nvidia* can be seen.", m.gpu_driver),
                "docker run --gpus all");
+  if (int major = 0; std::sscanf(m.gpu_driver.c_str(), "%d.", &major) == 1 && major < kOldestDriver)
+    report.add(Severity::kWarning, "gpu",
+               fmt::format("driver {} is older than CUDA 13 needs: devices \"cuda:N\" of infeed cannot be opened.",
+                           m.gpu_driver),
+               fmt::format("Install driver {} or newer; without device= infeed works as it is.", kOldestDriver));
   if (!m.gpus.empty() && m.cuda_plugin.empty())
     report.add(Severity::kNote, "gpu",
                "libinfeed_cuda.so was not found: batches are copied by the framework, not by a Stager.",
-               "Build it with INFEED_BUILD_CUDA, or name its folder in INFEED_PLUGIN_PATH.");
+               "Build it (cmake --preset cuda), or name its folder in INFEED_PLUGIN_PATH.");
 }
 
 State facts_of(const MachineFacts& m) {

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
@@ -47,13 +48,14 @@ std::optional<std::uint64_t> soft_limit(const std::string& limits, const std::st
   return words >> number ? std::optional(number) : std::nullopt;  // "unlimited" is no number
 }
 
-/// "size=65536k" among the options of a mount; also m, g, and plain bytes.
+/// "size=65536k" among the options of a mount; also m, g, and plain bytes. A share of the memory is no number.
 std::optional<std::uint64_t> size_option(const std::string& options) {
   const std::size_t at = ("," + options).find(",size=");
   if (at == std::string::npos) return std::nullopt;
   std::uint64_t number = 0;
   const char* begin = options.c_str() + at + 5;
   const char* end = std::from_chars(begin, options.c_str() + options.size(), number).ptr;
+  if (*end == '%') return std::nullopt;
   const int shift = *end == 'k' ? 10 : *end == 'm' ? 20 : *end == 'g' ? 30 : 0;
   return number << shift;
 }
@@ -145,6 +147,10 @@ MachineFacts look_at_machine(const std::string& root) {
   facts.max_address_space = soft_limit(limits, "Max address space");
   facts.max_file_size = soft_limit(limits, "Max file size");
   facts.max_processes = soft_limit(limits, "Max processes");
+  for (const CgroupFolder& group : Cgroups(root).of("pids")) {
+    if (const auto most = read_number(group.path + "/pids.max"); most && *most >= 0)
+      facts.max_processes = std::min(facts.max_processes.value_or(UINT64_MAX), static_cast<std::uint64_t>(*most));
+  }
   facts.huge_pages = chosen_word(root + "/sys/kernel/mm/transparent_hugepage/enabled");
   facts.shmem_huge_pages = chosen_word(root + "/sys/kernel/mm/transparent_hugepage/shmem_enabled");
   if (const auto mode = read_number(root + "/proc/sys/vm/overcommit_memory"))

@@ -93,6 +93,30 @@ TEST_F(DoctorTest, KnowsTheSmallShmOfContainers) {
   EXPECT_EQ(found->severity, Severity::kNote);
 }
 
+TEST_F(DoctorTest, TakesAShareOfTheMemoryForNoSize) {
+  folder.write("proc/mounts", "shm /dev/shm tmpfs rw,size=50% 0 0\n");
+  EXPECT_EQ(find("shm", ""), nullptr);
+}
+
+TEST_F(DoctorTest, CountsProcessesByTheGroupsLimit) {
+  join_v2();
+  folder.write("sys/fs/cgroup/a/pids.max", "max\n");
+  EXPECT_EQ(find("limits", "processes"), nullptr);
+  folder.write("sys/fs/cgroup/a/pids.max", "20\n");
+  const Diagnosis* found = find("limits", "20 processes and threads");
+  ASSERT_NE(found, nullptr);
+  EXPECT_NE(found->advice.find("--pids-limit"), std::string::npos);
+}
+
+TEST_F(DoctorTest, WarnsOfADriverThatIsTooOldForCuda) {
+  folder.write("dev/nvidia0", "");
+  const std::string module = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  ";
+  folder.write("proc/driver/nvidia/version", module + "580.65.06  Sun\n");
+  EXPECT_EQ(find("gpu", "older than"), nullptr);
+  folder.write("proc/driver/nvidia/version", module + "535.104.05  Sun\n");
+  EXPECT_NE(find("gpu", "driver 580 or newer"), nullptr);
+}
+
 TEST_F(DoctorTest, WarnsOfFewDescriptors) {
   limits("256", "unlimited");
   EXPECT_NE(find("limits", "ulimit -n"), nullptr);
@@ -136,9 +160,9 @@ TEST_F(DoctorTest, AGpuWithoutADriverIsAnError) {
 TEST_F(DoctorTest, ReadsTheDriversVersion) {
   folder.write("dev/nvidia0", "");
   folder.write("proc/driver/nvidia/version",
-               "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC 2023\n");
+               "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sat Aug 19 01:15:15 UTC 2023\n");
   folder.write("usr/lib/libinfeed_cuda.so", "");
-  EXPECT_EQ(examine().facts.get_string("gpu_driver"), "535.104.05");
+  EXPECT_EQ(examine().facts.get_string("gpu_driver"), "580.65.06");
   EXPECT_EQ(find("gpu", ""), nullptr);
 }
 
