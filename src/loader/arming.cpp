@@ -158,7 +158,7 @@ std::string Loader::Engine::shortage() {
   const std::uint64_t needed = (pending + 1) * one + kMemoryMargin;
   if (!memory_limit_->memory_left || *memory_limit_->memory_left >= needed) return {};
   return fmt::format(
-      "one more batch of {:.1f} MiB does not fit: {} leaves {:.0f} MiB, of which {} MiB are left alone; {} batches are "
+      "one more batch of {:.1f} MiB does not fit: {} leaves {:.0f} MiB, and {} MiB must stay free; {} batches are "
       "held. {}.",
       one_mib, memory_limit_->memory_source, static_cast<double>(*memory_limit_->memory_left) / (1 << 20),
       kMemoryMargin >> 20, held, held > 0 ? "Drop some of them" : "Free memory, or raise that limit");
