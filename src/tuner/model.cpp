@@ -51,7 +51,8 @@ Pace overlapped(const PipelineCosts& c, const WorkerSetting& setting, double cop
                                                               {cpu_s / c.usable_cpus, Station::kProcessors}};
   const auto busiest = *std::max_element(stations.begin(), stations.end(),
                                          [](const auto& a, const auto& b) { return a.first < b.first; });
-  return {busiest.first + c.unevenness_s / setting.depth() + c.crosstalk_s * readers, busiest.second};
+  const double others_go_on = (1 + 1.0 / readers) / 2;  // while one is at a costly sample
+  return {busiest.first + c.unevenness_s * others_go_on / setting.depth() + c.crosstalk_s * readers, busiest.second};
 }
 
 }  // namespace
@@ -87,7 +88,7 @@ std::string PipelineCosts::str() const {
       "step        {:10.1f} us  the trainer's, a sample; it keeps {:.1f} CPUs busy\n"
       "hand-over   {:10.1f} us  a sample, beside nothing\n"
       "copy        {:10.1f} us  a sample, page-locked; {:.1f} times that from pageable memory\n"
-      "unevenness  {:10.1f} us  a sample, divided by the batches in flight\n"
+      "unevenness  {:10.1f} us  a sample with one worker, divided by the batches in flight\n"
       "crosstalk   {:10.2f} us  a sample, for each worker\n"
       "processors  {:10.1f}     usable\n"
       "memory      {:10.0f} MB  without workers, {:.0f} MB a worker process, {:.1f} MB a batch in flight\n",

@@ -41,12 +41,13 @@ struct PipelineCosts {
   double hand_over_s = 0;      ///< the trainer's thread takes a batch from workers: nothing overlaps it
   double copy_s = 0;           ///< to the device from page-locked memory, beside the step
   double pageable_factor = 1;  ///< how many times that from other memory, where it also holds up the step
-  double unevenness_s = 0;     ///< wait for uneven batches with one in flight; n in flight leave the n-th part
-  double crosstalk_s = 0;      ///< that each worker costs all: caches, memory bus, switches, locks
-  double usable_cpus = 64;     ///< affinity and cgroup quota
-  double base_bytes = 0;       ///< memory without workers
-  double worker_bytes = 0;     ///< of a worker process; threads share
-  double batch_bytes = 0;      ///< of a batch in flight
+  double unevenness_s = 0;  ///< wait for uneven batches with one worker and one in flight; n in flight leave the n-th
+                            ///< part, and many workers half: the others go on while one is late
+  double crosstalk_s = 0;   ///< that each worker costs all: caches, memory bus, switches, locks
+  double usable_cpus = 64;  ///< affinity and cgroup quota
+  double base_bytes = 0;    ///< memory without workers
+  double worker_bytes = 0;  ///< of a worker process; threads share
+  double batch_bytes = 0;   ///< of a batch in flight
 
   /// A line for each, with its unit.
   [[nodiscard]] INFEED_API std::string str() const;
