@@ -2,6 +2,7 @@
 
 import collections
 
+import numpy as np
 import pytest
 import torch
 from cuda_stand_ins import COPY_MS, Copies, accelerate_copies
@@ -247,7 +248,6 @@ def test_what_has_a_way_to_move_itself_is_moved_by_that():
 @pytest.mark.parametrize(
     ("device", "text"),
     [
-        ("cpu", "device is the CPU, where batches lie in any case"),
         ("meta", "device is 'meta'; batches can be copied to CUDA's devices only"),
         ("gpu", "device should be one of CUDA, as 'cuda:0', or None; it is 'gpu'"),
         (1.5, "device should be one of CUDA"),
@@ -256,6 +256,17 @@ def test_what_has_a_way_to_move_itself_is_moved_by_that():
 def test_a_device_that_cannot_be_is_refused_at_once(device, text):
     with pytest.raises(ConfigError, match=text):
         DataLoader(Squares(4), device=device)
+
+
+@pytest.mark.parametrize("device", ["cpu", torch.device("cpu"), torch.device("cpu", 0)])
+def test_the_cpu_is_where_batches_stay(device):
+    loader = StatefulDataLoader(Squares(4), num_workers=1, device=device)
+    assert loader.device is None and len(list(loader)) == 4
+
+
+@pytest.mark.parametrize("device", [0, np.int64(0), "cuda", torch.device("cuda"), torch.device("cuda", 0)])
+def test_a_gpu_may_be_named_in_any_way_that_pytorch_knows(copies, device):
+    assert DataLoader(Squares(4), device=device).device.type == "cuda"
 
 
 @pytest.mark.parametrize("ahead", [-1, 1.0, True, None])

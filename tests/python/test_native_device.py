@@ -64,7 +64,21 @@ def test_without_cuda_the_error_says_what_works():
         infeed.Loader(numbers(8), device="cuda:0", output="torch")
 
 
-@pytest.mark.parametrize("device", ["gpu!", "cpu:1"])
+@pytest.mark.skipif(torch.cuda.is_available(), reason="torch has a GPU")
+@pytest.mark.parametrize("device", [0, np.int64(0), "cuda", torch.device("cuda"), torch.device("cuda", 0)])
+def test_a_gpu_may_be_named_in_any_way_that_pytorch_knows(device):
+    with pytest.raises(DeviceError, match="device is 'cuda"):
+        infeed.Loader(numbers(8), device=device, output="torch")
+
+
+@pytest.mark.parametrize("ahead", [None, 1.0, "2"])
+@pytest.mark.parametrize("device", [None, "cuda:0", "simulated:0"])
+def test_a_number_of_batches_ahead_that_is_none_is_named(device, ahead):
+    with pytest.raises(TypeError, match=f"prefetch_to_device cannot be {ahead!r}"):
+        infeed.Loader(numbers(8), device=device, prefetch_to_device=ahead)
+
+
+@pytest.mark.parametrize("device", ["gpu!", "cpu:1", True])
 def test_what_is_no_device_is_refused(device):
     with pytest.raises(ConfigError, match="is no device"):
         infeed.Loader(numbers(8), device=device)

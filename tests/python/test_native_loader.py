@@ -207,6 +207,8 @@ def test_a_closed_loader_says_so():
     [
         ({"batch_size": 0}, infeed.ConfigError, "batch_size is 0"),
         ({"num_workers": "2"}, TypeError, "num_workers cannot be '2'"),
+        ({"timeout": None}, TypeError, "timeout cannot be None"),
+        ({"worker_kind": None}, TypeError, "worker_kind cannot be None"),
         ({"worker_kind": "process"}, infeed.ConfigError, "'thread', 'fork', 'spawn'"),
         ({"filling": "half"}, infeed.ConfigError, "'cooperative', 'whole'"),
         ({"on_error": "ignore"}, infeed.ConfigError, "'raise', 'skip', 'replace'"),

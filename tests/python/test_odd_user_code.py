@@ -200,6 +200,14 @@ def test_counts_that_are_no_integers_are_named(options):
         iter(DataLoader(Asked(), **options))
 
 
+@pytest.mark.parametrize("number", [np.int64(1 << 30), np.int32(1 << 30)])
+def test_counts_may_be_numpys(number):
+    loader = DataLoader(
+        range(4), num_workers=np.int64(1), memory_limit=number, max_restarts=number, prefetch_to_device=number
+    )
+    assert len(list(loader)) == 4
+
+
 @WORKERS
 def test_arrays_of_ulonglong_are_arrays_of_uint64(workers):
     (batch,) = DataLoader([np.array([2**63], np.ulonglong)] * 2, batch_size=2, num_workers=workers)

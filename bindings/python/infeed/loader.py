@@ -12,9 +12,11 @@ import atexit
 import json
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
 from infeed import _native
+from infeed._options import is_integer
 from infeed.batch import Batch, BatchTuple
 from infeed.collates import Pad, Ragged, Stack, collate_spec
 from infeed.datasets import Dataset, Stream
@@ -63,8 +65,8 @@ class Loader:
         memory_limit: bytes that batches in flight and held may take together; 0: what the machine allows.
         memory_budget: with num_workers="auto", bytes that this process and the workers may have (PSS); 0: the machine's.
         extent_bytes: address space of one batch; 0: twice the batch where its size is known, else 1 GiB.
-        device: where batches arrive. "cuda:0", with output="torch": tensors there, in memory of torch's allocator, for
-            work in compute_stream. "simulated:0": copied by infeed's model of an accelerator. None: the host.
+        device: where batches arrive. "cuda:0" (0, or a torch.device), with output="torch": tensors there, in memory of torch's
+            allocator, for work in compute_stream. "simulated:0": copied by infeed's model of an accelerator. None: the host.
         prefetch_to_device: batches copied ahead of next(), one batch of device memory each. 0: batches stay on the
             host, page-locked for `device`, and are written again only when all that was queued there, in any stream,
             by the next() after they were dropped, is done.
@@ -103,7 +105,7 @@ class Loader:
         memory_limit: int = 0,
         memory_budget: int = 0,
         extent_bytes: int = 0,
-        device: str | None = None,
+        device: torch.device | str | int | None = None,
         prefetch_to_device: int = 2,
         compute_stream: torch.cuda.Stream | None = None,
         pin_memory: bool = False,
@@ -115,16 +117,10 @@ class Loader:
                 f"dataset is a {type(dataset).__name__}; infeed.Loader reads those of infeed.datasets. "
                 "For datasets written in Python there is infeed.torch.DataLoader."
             )
+        _check_names(worker_kind=worker_kind, filling=filling, on_error=on_error, output=output)
         self.dataset = dataset
         self.batch_size = batch_size
         self.output = output
-        self._stages = device is not None and prefetch_to_device > 0 and not pin_memory and _is_cuda(device)
-        if self._stages:
-            self._target = _target(device, prefetch_to_device, compute_stream, output)
-        elif compute_stream is not None:
-            raise ConfigError(
-                "compute_stream is given, and no batches are copied to a GPU: give device='cuda:0' as well."
-            )
         options = _options(
             batch_size=batch_size,
             shuffle=shuffle,
@@ -144,10 +140,18 @@ class Loader:
             memory_limit=memory_limit,
             memory_budget=memory_budget,
             extent_bytes=extent_bytes,
-            device="" if device is None else str(device),
-            prefetch_to_device=0 if self._stages else prefetch_to_device,
+            device=_device_name(device),
+            prefetch_to_device=prefetch_to_device,
             pin_memory=pin_memory,
         )
+        self._stages = options.prefetch_to_device > 0 and not pin_memory and _is_cuda(options.device)
+        if self._stages:
+            self._target = _target(options.device, options.prefetch_to_device, compute_stream, output)
+            options.prefetch_to_device = 0
+        elif compute_stream is not None:
+            raise ConfigError(
+                "compute_stream is given, and no batches are copied to a GPU: give device='cuda:0' as well."
+            )
         if num_workers == "auto":
             options.set_auto_workers()
         options.set_worker_kind(worker_kind)
@@ -258,11 +262,18 @@ class Loader:
         return f"Loader({self._text}, output={self.output!r})"
 
 
-def _is_cuda(device: Any) -> bool:
-    return str(device).partition(":")[0] == "cuda"
+def _device_name(device: Any) -> str:
+    """C++'s name of a device; a number is that of a GPU, as in PyTorch."""
+    if device is None:
+        return ""
+    return f"cuda:{device}" if is_integer(device) else str(device)
 
 
-def _target(device: Any, prefetch_to_device: int, compute_stream: Any, output: str) -> Any:
+def _is_cuda(device: str) -> bool:
+    return device.partition(":")[0] == "cuda"
+
+
+def _target(device: str, prefetch_to_device: int, compute_stream: Any, output: str) -> Any:
     if output != "torch":
         raise ConfigError(
             f"device is '{device}' and output '{output}'; batches arrive on a GPU as torch's tensors: use output=\"torch\", or "
@@ -273,7 +284,15 @@ def _target(device: Any, prefetch_to_device: int, compute_stream: Any, output: s
     return Target(device, prefetch_to_device, compute_stream)
 
 
+def _check_names(**values: Any) -> None:
+    for option, value in values.items():
+        if not isinstance(value, str):
+            raise TypeError(f"{option} cannot be {value!r}")
+
+
 def _milliseconds(option: str, seconds: float) -> int:
+    if not isinstance(seconds, Real):
+        raise TypeError(f"{option} cannot be {seconds!r}")
     if seconds < 0:
         raise ConfigError(f"{option} is {seconds}; use 0 for none")
     return -int(-seconds * 1000 // 1)

@@ -7,25 +7,27 @@ from typing import Any, Protocol
 
 import torch
 
+from infeed._options import is_integer
 from infeed.errors import ConfigError, DeviceError
 
 _STAYS = "Loaders without a device work, and so does batch.to(device)."
 
 
 def checked_device(device: Any, prefetch_to_device: Any) -> torch.device | None:
-    """`device` as torch's; None is None. Raises where batches cannot go there, before anything is started."""
-    if type(prefetch_to_device) is not int or prefetch_to_device < 0:
+    """`device` as torch's; the CPU, where batches lie in any case, is None. Raises where batches cannot go there, before anything
+    is started."""
+    if not is_integer(prefetch_to_device) or prefetch_to_device < 0:
         raise ConfigError(f"prefetch_to_device should be a number of batches, 0 or more; it is {prefetch_to_device!r}")
     if device is None:
         return None
-    if isinstance(device, int) and not isinstance(device, bool):
+    if is_integer(device):
         device = f"cuda:{device}"
     try:
         made = torch.device(device)
     except (RuntimeError, TypeError):
         raise ConfigError(f"device should be one of CUDA, as 'cuda:0', or None; it is {device!r}") from None
     if made.type == "cpu":
-        raise ConfigError("device is the CPU, where batches lie in any case: leave it out, or give None.")
+        return None
     if made.type != "cuda":
         raise ConfigError(f"device is '{made}'; batches can be copied to CUDA's devices only. {_STAYS}")
     _check_cuda(made)

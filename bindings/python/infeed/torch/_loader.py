@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 import torch.utils.data
 from torch.utils.data import Dataset, Sampler
 
+from infeed._options import is_integer
 from infeed.torch._auto import Auto, AutoNumber, is_auto, why_fixed
 from infeed.torch._device import checked_compute_stream, checked_device
 from infeed.torch._stateful_multi import MultiProgress, _StatefulIterator, saved_num_workers
@@ -231,14 +232,14 @@ def _check_auto(num_workers: int | str, memory_budget: int | None) -> None:
         return
     if not is_auto(num_workers):
         raise ValueError("memory_budget is for num_workers='auto'; a fixed number of workers has none")
-    if type(memory_budget) is not int or memory_budget <= 0:
+    if not is_integer(memory_budget) or memory_budget <= 0:
         raise ValueError(f"memory_budget should be a positive number of bytes or None, but got {memory_budget!r}")
 
 
 def _check_options(memory_limit: int | None, max_restarts: int, order: str | None, in_order: bool) -> None:
-    if memory_limit is not None and (type(memory_limit) is not int or memory_limit <= 0):
+    if memory_limit is not None and (not is_integer(memory_limit) or memory_limit <= 0):
         raise ValueError(f"memory_limit should be a positive number of bytes or None, but got {memory_limit!r}")
-    if type(max_restarts) is not int or max_restarts < 0:
+    if not is_integer(max_restarts) or max_restarts < 0:
         raise ValueError(f"max_restarts should be a non-negative integer, but got {max_restarts!r}")
     if order not in (None, "strict", "ready"):
         raise ValueError(f"order should be 'strict' or 'ready', but got {order!r}")
