@@ -196,3 +196,20 @@ def test_without_batching_there_is_no_new_axis(workers):
     assert torch.equal(got.pop("x"), torch.arange(3))
     assert got == {"s": "t", "y": b"u", "n": 5, "f": 2.5}
     assert type(got["n"]) is int
+
+
+@WORKERS
+@pytest.mark.parametrize("make", [torch.tensor, np.array])
+def test_rows_of_different_types_become_the_type_that_holds_both(make, workers):
+    (batch,) = DataLoader([make([1, 2]), make([0.5, 1.5])], batch_size=2, num_workers=workers)
+    assert batch.tolist() == [[1, 2], [0.5, 1.5]]
+
+
+@WORKERS
+def test_rows_of_a_read_only_map_of_a_file_give_no_warning(workers, tmp_path):
+    np.arange(8.0).tofile(tmp_path / "rows")
+    rows = np.memmap(tmp_path / "rows", mode="r", shape=(4, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (batch,) = DataLoader(rows, batch_size=4, num_workers=workers)
+    assert batch.tolist() == rows.tolist()

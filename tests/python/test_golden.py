@@ -3,7 +3,7 @@
 import pytest
 import torch
 import torch.utils.data
-from golden import MAKERS, Rows, Served, Stream, after, draws, epoch, is_error, labelled, mapping, seed
+from golden import MAKERS, Rows, Served, Stream, after, draws, epoch, is_error, labelled, mapping, mixed, seed
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from infeed.torch import DataLoader
@@ -49,8 +49,8 @@ def configurations(draw, methods=("fork",), workers=(0, 1, 2, 3), makers=MAKERS,
         options["multiprocessing_context"] = draw(st.sampled_from(methods))
     if draw(st.booleans()):
         options["collate_fn"] = draw(st.sampled_from([plain, torch.utils.data.default_collate]))
-    maker, dataset = draw(st.sampled_from(makers)), draw(st.sampled_from(datasets))
-    return dataset, maker, sampler, options, draw(st.integers(0, 2**31))
+    maker = draw(st.sampled_from(makers if options["num_workers"] > 0 else (*makers, mixed)))
+    return draw(st.sampled_from(datasets)), maker, sampler, options, draw(st.integers(0, 2**31))
 
 
 def made(loader_class, dataset, maker, sampler, options, number):

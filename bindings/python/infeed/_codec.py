@@ -203,7 +203,11 @@ def _replace_stack(module: Any, message_of: Callable[[], Message | None]) -> Non
     def collate_tensor_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
         message = message_of()
         stacked = None if message is None else message.stack(batch)
-        return torchs(batch, collate_fn_map=collate_fn_map) if stacked is None else stacked
+        if stacked is not None:
+            return stacked
+        if any(tensor.dtype != batch[0].dtype for tensor in batch):
+            return module.torch.stack(batch)  # torch's would make all of the first one's type, or refuse
+        return torchs(batch, collate_fn_map=collate_fn_map)
 
     collate_tensor_fn.in_place_of = torchs
     module.default_collate_fn_map[tensor_type] = collate_tensor_fn

@@ -45,7 +45,7 @@ def _acceptable(value: Any) -> Any:
         fields = {key: _acceptable(item) for key, item in value.items()}
         return value if all(map(_is, fields.values(), value.values())) else fields
     numpy = sys.modules.get("numpy")
-    if numpy is None or kind is not numpy.ndarray or value.dtype.hasobject:
+    if numpy is None or not isinstance(value, numpy.ndarray) or value.dtype.hasobject:
         return value
     if value.dtype.char == "Q":
         return value.astype(numpy.uint64)
