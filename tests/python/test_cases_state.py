@@ -7,6 +7,7 @@ import pickle
 import pytest
 import torch
 from infeed.torch import DataLoader, StatefulDataLoader
+from torch.utils.data import IterableDataset, get_worker_info
 
 LOADERS = pytest.mark.parametrize("loader_class", [DataLoader, StatefulDataLoader])
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
@@ -123,3 +124,35 @@ def test_a_state_without_a_generator_is_json(loader_class):
     resumed = loader_class(list(range(12)), batch_size=2, num_workers=2)
     resumed.load_state_dict(json.loads(json.dumps(loader.state_dict())))
     assert len(list(resumed)) == 5
+
+
+class FromTheTop(IterableDataset):
+    """0 .. 8, dealt out to the workers; at its end it is back at the beginning."""
+
+    def __init__(self):
+        self.next = 0
+
+    def __iter__(self):
+        info = get_worker_info()
+        while self.next < 9:
+            self.next += 1
+            if (self.next - 1) % info.num_workers == info.id:
+                yield self.next - 1
+        self.next = 0
+
+    def state_dict(self):
+        return {"next": self.next}
+
+    def load_state_dict(self, state):
+        self.next = state["next"]
+
+
+@LOADERS
+@pytest.mark.parametrize("stop", [0, 3, 4, 5])
+def test_a_part_that_had_ended_is_not_begun_again(loader_class, stop):
+    loader = loader_class(FromTheTop(), batch_size=2, num_workers=2)
+    iterator = iter(loader)
+    assert [len(next(iterator)) for _ in range(stop)] == [2, 2, 2, 2, 1][:stop]
+    resumed = loader_class(FromTheTop(), batch_size=2, num_workers=2)
+    resumed.load_state_dict(saved(loader))
+    assert epochs(resumed, 1)[0] == [batch.tolist() for batch in iterator]

@@ -13,6 +13,7 @@ import pytest
 import torch
 from infeed.torch import DataLoader
 from loader_datasets import FailsAt, Squares, kill_self, sleep_long
+from torch.utils.data import IterableDataset
 
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create", "ignore:.*pin_memory")
 
@@ -247,3 +248,24 @@ def cannot_open(worker):
 def test_an_error_of_one_workers_init_fn_leaves_no_worker():
     with pytest.raises(OSError, match="cannot open the shard index"):
         list(DataLoader(list(range(8)), num_workers=2, worker_init_fn=cannot_open))
+
+
+class LeavesAFile(IterableDataset):
+    """Endless; makes a file when its generator is closed."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __iter__(self):
+        try:
+            yield from iter(int, 1)
+        finally:
+            self.path.touch()
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_generators_of_a_dataset_are_closed_with_their_worker(tmp_path, method):
+    iterator = iter(DataLoader(LeavesAFile(tmp_path / "closed"), num_workers=1, multiprocessing_context=method))
+    next(iterator)
+    del iterator
+    assert (tmp_path / "closed").exists()

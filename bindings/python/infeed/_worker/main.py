@@ -35,7 +35,9 @@ _CLAIM_SECONDS = 5.0
 def run(start: Start) -> None:
     """What a worker process runs. Ctrl-C ends it quietly: the consumer raises KeyboardInterrupt itself."""
     with contextlib.suppress(KeyboardInterrupt):
-        Worker(start).serve()
+        worker = Worker(start)
+        worker.serve()
+        worker.fetcher = None  # generators of the dataset end as they do anywhere: by their `finally`
 
 
 class Worker:

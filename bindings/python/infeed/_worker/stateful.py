@@ -70,15 +70,18 @@ class StatefulMapFetcher(MapFetcher):
 
 
 class StatefulIterableFetcher(IterableFetcher):
-    """Restores the dataset, makes its iterator, restores that. A part that had ended is asked again for its end."""
+    """Restores the dataset, makes its iterator, restores that. A part that had ended is not asked again: its dataset may
+    be back at the beginning."""
 
     def __init__(self, start: Start, dataset: Any, collate_fn: Any, note: Callable[[int], None]) -> None:
         state = _take_state(start)
         _restore_dataset(dataset, state)
         super().__init__(start, dataset, collate_fn, note)
-        iterator_state = (state.get(FETCHER_STATE) or {}).get(DATASET_ITER_STATE)
+        fetcher_state = state.get(FETCHER_STATE) or {}
+        iterator_state = fetcher_state.get(DATASET_ITER_STATE)
         if iterator_state is not None and is_stateful(self.iterator):
             self.iterator.load_state_dict(iterator_state)
+        self.ended = fetcher_state.get(FETCHER_ENDED, False)
         self.reporter = _Reporter(start.worker)
 
     def state(self) -> bytes | None:
