@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from infeed.torch import DataLoader
+from infeed.torch import DataLoader, StatefulDataLoader, WeightedRandomSampler
 from torch.utils.data import (
     ConcatDataset,
     DistributedSampler,
@@ -15,6 +15,7 @@ from torch.utils.data import (
     SequentialSampler,
     get_worker_info,
 )
+from torch.utils.data import WeightedRandomSampler as TorchWeightedRandomSampler
 
 WORKERS = pytest.mark.parametrize("workers", [0, 2])
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
@@ -61,8 +62,10 @@ def test_a_billion_draws_with_replacement_are_not_made_beforehand(workers):
 
 @WORKERS
 @pytest.mark.parametrize("batch_size", [4, None])
-def test_an_empty_dataset_has_empty_epochs(workers, batch_size):
-    loader = DataLoader([], batch_size=batch_size, num_workers=workers)
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("kind", [DataLoader, StatefulDataLoader])
+def test_an_empty_dataset_has_empty_epochs(kind, shuffle, workers, batch_size):
+    loader = kind([], batch_size=batch_size, shuffle=shuffle, num_workers=workers)
     assert len(loader) == 0
     assert [list(loader) for _ in range(2)] == [[], []]
 
@@ -173,3 +176,61 @@ class Gated:
 def test_a_slow_worker_does_not_change_the_order():
     loader = DataLoader(Gated(), num_workers=2)
     assert torch.cat(list(loader)).tolist() == list(range(12))
+
+
+@pytest.mark.parametrize("kind", [DataLoader, StatefulDataLoader])
+def test_a_dataset_that_is_empty_as_yet_is_shuffled_once_it_is_not(kind):
+    items = []
+    loader = kind(items, shuffle=True, generator=torch.Generator().manual_seed(3))
+    assert values(loader) == []
+    items += range(20)
+    epoch = [value for (value,) in values(loader)]
+    assert sorted(epoch) == items != epoch
+
+
+@pytest.mark.parametrize("kind", [DataLoader, StatefulDataLoader])
+@WORKERS
+def test_orders_are_drawn_on_the_cpu_whatever_the_default_device_is(kind, workers):
+    options = {"num_workers": workers, "persistent_workers": workers > 0, "generator": torch.Generator()}
+    loader = kind(list(map(torch.tensor, range(9))), shuffle=True, **options)
+    with torch.device("meta"):
+        assert [sorted(values(loader)) for _ in range(2)] == [[[value] for value in range(9)]] * 2
+
+
+@pytest.mark.parametrize("replacement", [False, True])
+def test_weighted_draws_are_torchs_up_to_its_limit(replacement):
+    samplers = [
+        kind(torch.arange(9.0), 8, replacement, torch.Generator().manual_seed(3))
+        for kind in (WeightedRandomSampler, TorchWeightedRandomSampler)
+    ]
+    assert list(samplers[0]) == list(samplers[1])
+
+
+@pytest.fixture
+def no_multinomial(monkeypatch):
+    monkeypatch.setattr("infeed.torch.samplers._MOST_OF_MULTINOMIAL", 0)
+
+
+@pytest.mark.parametrize("replacement", [False, True])
+def test_beyond_torchs_limit_draws_follow_the_weights(no_multinomial, replacement):
+    weights = [0, 3, 0, 1, 0]
+    generator = torch.Generator().manual_seed(3)
+    firsts = [next(iter(WeightedRandomSampler(weights, 2, replacement, generator))) for _ in range(1000)]
+    assert set(firsts) == {1, 3} and 700 < firsts.count(1) < 800
+
+
+def test_beyond_torchs_limit_draws_without_replacement_are_distinct(no_multinomial):
+    assert sorted(WeightedRandomSampler([1, 2, 0, 3], 3, replacement=False)) == [0, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("weights", "replacement", "text"),
+    [
+        ([0, 0], True, "not all of them zero"),
+        ([1, -1], True, "not negative"),
+        ([1, 0], False, "1 weights are not zero"),
+    ],
+)
+def test_beyond_torchs_limit_weights_that_cannot_be_are_named(no_multinomial, weights, replacement, text):
+    with pytest.raises(ValueError, match=text):
+        iter(WeightedRandomSampler(weights, 2, replacement))

@@ -4,5 +4,6 @@ from torch.utils.data import get_worker_info
 
 from infeed.torch._loader import DataLoader
 from infeed.torch._stateful_loader import StatefulDataLoader
+from infeed.torch.samplers import WeightedRandomSampler
 
-__all__ = ["DataLoader", "StatefulDataLoader", "get_worker_info"]
+__all__ = ["DataLoader", "StatefulDataLoader", "WeightedRandomSampler", "get_worker_info"]

@@ -9,15 +9,17 @@ from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeVar
 
 import torch.utils.data
-from torch.utils.data import Dataset, Sampler
+from torch.utils.data import Dataset, IterableDataset, Sampler
 
 from infeed._options import is_integer
 from infeed.torch._auto import Auto, AutoNumber, is_auto, why_fixed
 from infeed.torch._device import checked_compute_stream, checked_device
+from infeed.torch._order import draws_on_host
 from infeed.torch._stateful_multi import MultiProgress, _StatefulIterator, saved_num_workers
 from infeed.torch._stateful_order import ReplayedOrder, SamplerOrder
 from infeed.torch._stateful_single import SingleProgress, _StatefulSingleIterator
 from infeed.torch._stats import Stats
+from infeed.torch.samplers import ShuffleOfNone
 
 _log = logging.getLogger(__name__)
 
@@ -87,6 +89,8 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         self._is_auto = is_auto(num_workers)
         self._deepens = num_workers.deepens if isinstance(num_workers, AutoNumber) else prefetch_factor is None
         self._auto = Auto(memory_budget, self._deepens) if self._is_auto else None
+        if shuffle and sampler is None and batch_sampler is None and _is_empty(dataset):
+            shuffle, sampler = None, ShuffleOfNone(dataset, generator)
         super().__init__(
             dataset,
             batch_size=batch_size,
@@ -192,7 +196,7 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         state = self._next_state
         if self._is_auto:
             self.num_workers = self._auto_count(state)
-        with self._order_type.resuming(state is not None):
+        with self._order_type.resuming(state is not None), draws_on_host():
             if self.num_workers == 0:
                 iterator = _StatefulSingleIterator(self, state)
                 self._live = None
@@ -223,6 +227,10 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
     def __getstate__(self) -> dict[str, Any]:
         iterator = self._iterator if self._live_iterator() is not None else None  # if it has workers, it refuses
         return {**self.__dict__, "_iterator": iterator, "_live": None, "_progress": None, "_is_ahead": False}
+
+
+def _is_empty(dataset: Any) -> bool:
+    return not isinstance(dataset, IterableDataset) and hasattr(dataset, "__len__") and len(dataset) == 0
 
 
 def _check_auto(num_workers: int | str, memory_budget: int | None) -> None:

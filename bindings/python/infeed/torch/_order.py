@@ -6,6 +6,7 @@ CPU where one thread needs 0.1.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,13 @@ import torch
 from torch.utils.data import BatchSampler, RandomSampler
 
 from infeed.samplers import RandomSampler as NativeRandomSampler
+
+_no_context = contextlib.nullcontext()
+
+
+def draws_on_host() -> contextlib.AbstractContextManager[Any]:
+    """Seeds and orders are drawn within: on the CPU, also where torch's default device, which is a mode of functions, is another."""
+    return torch.device("cpu") if torch._C._len_torch_function_stack() > 0 else _no_context
 
 
 def index_batches(index_sampler: Any, iterator: Iterator[Any] | None = None) -> Iterator[Any]:

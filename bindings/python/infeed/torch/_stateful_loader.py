@@ -99,7 +99,7 @@ class StatefulDataLoader(DataLoader[_T_co]):
 
     def _replace_samplers(self, shuffles: bool, batches: bool) -> None:
         """Puts samplers with states in the place of torch's defaults. torch locks these attributes by now."""
-        if shuffles:
+        if shuffles and not isinstance(self.sampler, samplers.ShuffleOfNone):
             self.__dict__["sampler"] = samplers.RandomSampler(self.dataset, generator=self.generator)
         if batches:
             self.__dict__["batch_sampler"] = samplers.BatchSampler(self.sampler, self.batch_size, self.drop_last)

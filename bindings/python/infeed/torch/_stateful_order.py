@@ -24,7 +24,8 @@ from torch.utils.data import (
 from torch.utils.data.dataloader import _InfiniteConstantSampler
 
 from infeed._worker.stateful import is_stateful, state_of
-from infeed.torch._order import index_batches
+from infeed.torch import samplers
+from infeed.torch._order import draws_on_host, index_batches
 from infeed.torch.samplers import BatchSamplerIterator, RandomSamplerIterator
 
 # Keys of the state, as torchdata names them.
@@ -71,7 +72,8 @@ class SamplerOrder:
         return self
 
     def __next__(self) -> Any:
-        index = next(self._iterator)
+        with draws_on_host():
+            index = next(self._iterator)
         self.yielded += 1
         return index
 
@@ -142,7 +144,8 @@ class ReplayedOrder(SamplerOrder):
     def __next__(self) -> Any:
         if self._before_first is None:
             self._begin()
-        index = next(self._iterator)
+        with draws_on_host():
+            index = next(self._iterator)
         self.yielded += 1
         return index
 
@@ -199,7 +202,13 @@ class ReplayedOrder(SamplerOrder):
 
 _Source = tuple[Callable[[], Any], Callable[[Any], Any]]
 _SILENT = (SequentialSampler, _InfiniteConstantSampler, DistributedSampler)  # draw from nothing that others see
-_SEEDED = (RandomSampler, SubsetRandomSampler, WeightedRandomSampler)  # draw from `generator`, or torch's default
+_SEEDED = (  # draw from `generator`, or torch's default
+    RandomSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+    samplers.ShuffleOfNone,
+    samplers.WeightedRandomSampler,
+)
 
 
 def _generator_source(generator: torch.Generator) -> _Source:

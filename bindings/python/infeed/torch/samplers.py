@@ -1,6 +1,7 @@
 """Samplers whose position can be saved: those of StatefulDataLoader, and StatefulDistributedSampler for your own use.
 
-Orders, draws and states are those of torchdata's samplers of the same names.
+Orders, draws and states are those of torchdata's samplers of the same names. WeightedRandomSampler, and the shuffle of
+what is empty as yet, are torch's samplers without a limit of theirs.
 """
 
 from __future__ import annotations
@@ -12,14 +13,18 @@ from typing import Any
 import torch
 from torch.utils.data import BatchSampler as _TorchBatchSampler
 from torch.utils.data import Dataset, Sampler
+from torch.utils.data import RandomSampler as _TorchRandomSampler
+from torch.utils.data import WeightedRandomSampler as _TorchWeightedRandomSampler
 from torch.utils.data.dataloader import _InfiniteConstantSampler
 from torch.utils.data.distributed import DistributedSampler
 
 from infeed._worker.stateful import is_stateful
+from infeed.torch._order import draws_on_host
 
-__all__ = ["BatchSampler", "RandomSampler", "StatefulDistributedSampler"]
+__all__ = ["BatchSampler", "RandomSampler", "StatefulDistributedSampler", "WeightedRandomSampler"]
 
 _CHUNK = 32  # indices drawn at once with replacement
+_MOST_OF_MULTINOMIAL = 1 << 24  # weights
 
 
 class RandomSampler(Sampler[int]):
@@ -40,7 +45,8 @@ class RandomSampler(Sampler[int]):
         self.replacement = replacement
         self._num_samples = num_samples
         if generator is None:
-            seed = int(torch.empty((), dtype=torch.int64).random_().item())
+            with draws_on_host():
+                seed = int(torch.empty((), dtype=torch.int64).random_().item())
             generator = torch.Generator().manual_seed(seed)
         self.generator = generator
         if not isinstance(replacement, bool):
@@ -76,11 +82,12 @@ class RandomSamplerIterator(Iterator[int]):
         self._draw()
 
     def _draw(self) -> None:
-        if self._replacement:
-            drawn = torch.randint(self._size, (_CHUNK,), dtype=torch.int64, generator=self.generator)
-        else:
-            drawn = torch.randperm(self._size, generator=self.generator)
-        self._drawn: list[int] = drawn.tolist()
+        with draws_on_host():
+            if self._replacement:
+                drawn = torch.randint(self._size, (_CHUNK,), dtype=torch.int64, generator=self.generator)
+            else:
+                drawn = torch.randperm(self._size, generator=self.generator)
+            self._drawn: list[int] = drawn.tolist()
         self._place = 0
 
     def __next__(self) -> int:
@@ -208,3 +215,44 @@ class StatefulDistributedSampler(DistributedSampler[Any]):
         if state_dict[self._YIELDED] < 0:
             raise ValueError("Cannot load state_dict with negative yielded value")
         self.next_yielded = state_dict[self._YIELDED]
+
+
+class ShuffleOfNone(_TorchRandomSampler):
+    """torch's RandomSampler for a source that is empty, as yet: there its constructor refuses."""
+
+    def __init__(self, data_source: Sized, generator: torch.Generator | None) -> None:
+        self.data_source = data_source
+        self.replacement = False
+        self._num_samples = None
+        self.generator = generator
+
+    def __iter__(self) -> Iterator[int]:
+        return super().__iter__() if len(self.data_source) > 0 else iter(())
+
+
+class WeightedRandomSampler(_TorchWeightedRandomSampler):
+    """torch's, for any number of weights, where its own ends at 2^24. Up to there the draws are the same."""
+
+    def __iter__(self) -> Iterator[int]:
+        if len(self.weights) <= _MOST_OF_MULTINOMIAL:
+            return super().__iter__()
+        if not (self.weights.isfinite().all() and (self.weights >= 0).all() and self.weights.any()):
+            raise ValueError("weights should be finite and not negative, and not all of them zero")
+        return iter((self._independent() if self.replacement else self._distinct()).tolist())
+
+    def _independent(self) -> torch.Tensor:
+        """Places of uniform draws among the sums of weights."""
+        sums = self.weights.cumsum(0)
+        draws = torch.rand(self.num_samples, dtype=sums.dtype, generator=self.generator) * sums[-1]
+        last = torch.searchsorted(sums, sums[-1])  # where rounding takes a draw to the very end
+        return torch.searchsorted(sums, draws, right=True).clamp_(max=last)
+
+    def _distinct(self) -> torch.Tensor:
+        """The earliest of exponential waits, whose rates are the weights."""
+        possible = int(self.weights.count_nonzero())
+        if self.num_samples > possible:
+            raise ValueError(
+                f"num_samples is {self.num_samples}, without replacement, and {possible} weights are not zero"
+            )
+        waits = torch.empty_like(self.weights).exponential_(generator=self.generator) / self.weights
+        return waits.topk(self.num_samples, largest=False).indices
