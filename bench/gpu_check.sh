@@ -6,11 +6,11 @@
 #   bench/gpu_check.sh rehearse DEPS OUT.json   here: each step of run, from the same folder; CUDA's stand-in takes the GPU's place
 #   bench/gpu_check.sh dry BUILD OUT.json       here: the same without the build
 #
-# It builds libinfeed.so, the CUDA plugin and the Python package, runs the list that every device keeps on "cuda:0" and the kernels'
-# tests, measures copies page-locked and not, overlap and loaders (bench/gpu/gpu_check.cpp), and trains with torch
-# (bench/gpu/train_check.py). Every step has a limit in seconds, and so have all together; the build, 7 CPU minutes, wants 4 cores. Here the
-# limits are longer. A step that fails leaves the others (but for those of the build); the exit status is 0 where none did. OUT.json is
-# written in any case: each step's status, seconds and output, and what was left out and why.
+# It builds libinfeed.so, the CUDA plugin and the Python package, runs on "cuda:0" the list that every device keeps, the kernels' tests and
+# the companion's (two models train beside the CPU's), measures copies page-locked and not, overlap and loaders (bench/gpu/gpu_check.cpp),
+# and trains with torch (bench/gpu/train_check.py). Every step has a limit in seconds, and so have all together; the build, 7 CPU minutes,
+# wants 4 cores. Here the limits are longer. A step that fails leaves the others (but for those of the build); the exit status is 0 where
+# none did. OUT.json is written in any case: each step's status, seconds and output, and what was left out and why.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 mode=${1:?prepare, run, rehearse or dry}
@@ -56,7 +56,7 @@ configure() {
 
 compile() {
   local targets=(infeed-gpu-check infeed_cuda cuda_own_runtime_test) extra
-  for extra in cuda_kernels_test fake_cudart infeed_python; do
+  for extra in cuda_kernels_test cuda_train_own_test fake_cudart infeed_cuda_twins infeed_python; do
     if ninja -C "$build" -t targets all | grep -q "^$extra:"; then targets+=("$extra"); fi
   done
   ninja -C "$build" "${targets[@]}"
@@ -137,6 +137,12 @@ check_parts() {
   else
     leave_out kernels "$build has no cuda_kernels_test"
   fi
+  if [ -x "$build/tests/cuda/cuda_train_own_test" ]; then
+    # The companion on the device beside the CPU: operations, gradients, and how an MLP and a CNN train.
+    part companion 60 "${preload[@]}" INFEED_PLUGIN_PATH="$kernels" "$build/tests/cuda/cuda_train_own_test" --gtest_brief=1
+  else
+    leave_out companion "$build has no cuda_train_own_test"
+  fi
   part measure 60 "${preload[@]}" "$build/bench/gpu/infeed-gpu-check" "${quick[@]}"
   if ! compgen -G "$build/python/infeed/_native*.so" >/dev/null; then
     leave_out train "$build has no Python package; to build it needs Python.h and nanobind"
@@ -158,6 +164,8 @@ case $mode in
 esac
 out=${3:?the file to write}
 if [ "$mode" != run ]; then stand_in=$build/tests/fake_cudart/libcudart.so.13; fi
+kernels=$build/src  # host twins in their place, where CUDA's stand-in is in the GPU's
+if [ "$mode" != run ]; then kernels=$build/tests/cuda/twins; fi
 report=$build/gpu_check
 rm -rf "$report"
 mkdir -p "$report"

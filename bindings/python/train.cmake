@@ -4,7 +4,8 @@ nanobind_add_module(infeed_train_python NB_STATIC NB_DOMAIN infeed NOMINSIZE
   src/errors.cpp src/train/errors.cpp src/train/convert.cpp src/train/types.cpp src/train/modes.cpp src/train/autocast.cpp
   src/train/data.cpp src/train/create.cpp src/train/tensor.cpp src/train/index.cpp src/train/views.cpp
   src/train/elementwise.cpp src/train/reduction.cpp src/train/joining.cpp src/train/matmul.cpp src/train/random.cpp
-  src/train/autograd.cpp src/train/function.cpp src/train/nn.cpp src/train/optim.cpp src/train/saving.cpp)
+  src/train/autograd.cpp src/train/function.cpp src/train/nn.cpp src/train/optim.cpp src/train/saving.cpp
+  src/train/devices.cpp)
 target_link_libraries(infeed_train_python PRIVATE infeed_train infeed_sanitized fmt::fmt)
 target_compile_options(infeed_train_python PRIVATE -Wall -Wextra)
 set_target_properties(infeed_train_python PROPERTIES

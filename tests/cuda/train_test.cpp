@@ -1,4 +1,8 @@
 // Tensors on "cuda:0": the plugin's host side with host twins for kernels, over the stand-in for CUDA's runtime.
+#include "infeed/train/train.h"
+
+#include <gmock/gmock.h>
+
 #include <vector>
 
 #include "fake_cudart/fake_cudart.h"

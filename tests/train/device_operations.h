@@ -114,6 +114,12 @@ inline std::vector<Operation> shaped_operations() {
       {"var", {x}, [](const Inputs& in) { return var(in[0], {1}); }},
       {"logsumexp", {x}, [](const Inputs& in) { return logsumexp(in[0], {2}); }},
       {"argmax", {x}, [](const Inputs& in) { return argmax(in[0], 1); }},
+      {"counts of bools",
+       {x},
+       [](const Inputs& in) {
+         const Tensor positive = gt(in[0], 0.0);
+         return sum(positive, {1}) + any(positive, 1).to(DType::kInt64) * 100 + all(positive, 1).to(DType::kInt64);
+       }},
       {"softmax", {x}, [](const Inputs& in) { return nn::softmax(in[0], 1) + nn::softmax(in[0], 2); }},
       {"log_softmax", {x}, [](const Inputs& in) { return nn::log_softmax(in[0], -1); }},
       {"matmul", {a, b}, [](const Inputs& in) { return matmul(in[0], in[1]); }},

@@ -1,8 +1,11 @@
 // Tensors on the simulated device, whose memory the host cannot read, and what only it can show.
 #include "infeed/train/tensor/device.h"
 
+#include <gmock/gmock.h>
+
 #include "infeed/base/error.h"
 #include "infeed/device/simulated.h"
+#include "infeed/train/train.h"
 #include "train/device_list.h"
 
 namespace infeed {

@@ -121,11 +121,12 @@ Tensor permuted(const Tensor& x, const Dims& order) {
   return alias(x, 0, shape, strides);
 }
 
-// The type in which it is summed.
+// The type in which it is summed. On a device bools are counted in float32, exact below 2^24.
 Tensor to_summable(const Tensor& x) {
-  const DType dtype = x.dtype() == DType::kFloat64   ? DType::kFloat64
-                      : is_floating_point(x.dtype()) ? DType::kFloat32
-                                                     : DType::kInt64;
+  const bool counted = x.dtype() == DType::kBool && is_on_device(x);
+  const DType dtype = x.dtype() == DType::kFloat64              ? DType::kFloat64
+                      : is_floating_point(x.dtype()) || counted ? DType::kFloat32
+                                                                : DType::kInt64;
   return x.detach().to(dtype);
 }
 
@@ -171,6 +172,17 @@ T reduce_row(ReduceOp op, const T* row, std::int64_t n) {
   return result;
 }
 
+const char* name_of(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::kProd: return "prod";
+    case ReduceOp::kMax: return "max";
+    case ReduceOp::kMin: return "min";
+    case ReduceOp::kAny: return "any";
+    case ReduceOp::kAll: return "all";
+  }
+  return "a reduction";
+}
+
 // Calls f(row number) for each of `rows` of `n` elements, on several threads.
 template <class F>
 void each_row(std::int64_t rows, std::int64_t n, F&& f) {
@@ -207,12 +219,14 @@ Tensor reduce_keepdim(ReduceOp op, const Tensor& x, const Dims& dims, DType dtyp
   Tensor out = Tensor::empty(kept_shape(x, dims), rows.options());
   if (x.is_meta() || out.numel() == 0) return out.to(dtype);
   const std::int64_t n = x.numel() / out.numel();
-  if (is_on_device(x) && (op == ReduceOp::kMax || op == ReduceOp::kMin)) {
-    on_device::reduce_rows(op == ReduceOp::kMax ? INFEED_REDUCE_MAX : INFEED_REDUCE_MIN, out, rows, {out.numel(), n});
+  const bool largest = op == ReduceOp::kMax || (op == ReduceOp::kAny && x.dtype() == DType::kBool);
+  const bool smallest = op == ReduceOp::kMin || (op == ReduceOp::kAll && x.dtype() == DType::kBool);
+  if (is_on_device(x) && (largest || smallest)) {
+    on_device::reduce_rows(largest ? INFEED_REDUCE_MAX : INFEED_REDUCE_MIN, out, rows, {out.numel(), n});
     return out.to(dtype);
   }
   with_compute(rows.dtype(), [&]<class T>(T) {
-    each_row(out.numel(), n, [&, to = out.data<T>(), from = rows.data<T>()](std::int64_t row) {
+    each_row(out.numel(), n, [&, to = out.data<T>(name_of(op)), from = rows.data<T>()](std::int64_t row) {
       to[row] = reduce_row(op, from + row * n, n);
     });
   });
@@ -230,14 +244,15 @@ Tensor arg_extreme(const Tensor& x, int dim, bool largest) {
     return out;
   }
   with_compute(rows.dtype(), [&]<class T>(T) {
-    each_row(out.numel(), n, [&, to = out.data<std::int64_t>(), from = rows.data<T>()](std::int64_t row) {
-      const T* const values = from + row * n;
-      std::int64_t best = 0;
-      for (std::int64_t i = 1; i < n && !is_nan(values[best]); ++i) {
-        if (is_nan(values[i]) || (largest ? values[i] > values[best] : values[i] < values[best])) best = i;
-      }
-      to[row] = best;
-    });
+    each_row(out.numel(), n,
+             [&, to = out.data<std::int64_t>(largest ? "argmax" : "argmin"), from = rows.data<T>()](std::int64_t row) {
+               const T* const values = from + row * n;
+               std::int64_t best = 0;
+               for (std::int64_t i = 1; i < n && !is_nan(values[best]); ++i) {
+                 if (is_nan(values[i]) || (largest ? values[i] > values[best] : values[i] < values[best])) best = i;
+               }
+               to[row] = best;
+             });
   });
   return out;
 }
@@ -249,7 +264,7 @@ void cumsum(const Tensor& out, const Tensor& x, int dim) {
   const Tensor sums = Tensor::empty(lines.shape(), lines.options());
   const std::int64_t n = lines.size(-1);
   with_compute(lines.dtype(), [&]<class T>(T) {
-    each_row(lines.numel() / n, n, [&, to = sums.data<T>(), from = lines.data<T>()](std::int64_t row) {
+    each_row(lines.numel() / n, n, [&, to = sums.data<T>("cumsum"), from = lines.data<T>()](std::int64_t row) {
       Sum<T> total = 0;
       for (std::int64_t i = row * n; i < (row + 1) * n; ++i)
         to[i] = static_cast<T>(total += static_cast<Sum<T>>(from[i]));

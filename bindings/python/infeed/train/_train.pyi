@@ -54,7 +54,7 @@ float32: dtype = ...
 float64: dtype = ...
 
 class device:
-    """Where memory lies: 'cpu', 'meta', 'cuda:0'."""
+    """Where memory lies: 'cpu', 'meta', 'cuda:0', 'simulated:0'."""
 
     def __init__(self, type: object, index: int | None = None) -> None: ...
 
@@ -258,7 +258,7 @@ class Tensor:
 
     def cpu(self) -> Tensor: ...
 
-    def cuda(self, *args) -> Tensor: ...
+    def cuda(self, device: object | None = None, non_blocking: _bool = False) -> Tensor: ...
 
     def type_as(self, arg: Tensor, /) -> Tensor: ...
 
@@ -1321,3 +1321,15 @@ def _save_checkpoint(arg0: bytes, arg1: dict, /) -> None: ...
 def _load_checkpoint(arg: bytes, /) -> dict: ...
 
 def _latest_checkpoint(arg: bytes, /) -> bytes | None: ...
+
+def _opens(arg: str, /) -> bool:
+    """Whether there is such a device, and a plugin for its kind."""
+
+def synchronize(device: device | str) -> None:
+    """Waits for all work of the tensors on `device`."""
+
+def device_memory_stats(device: device | str) -> dict:
+    """Memory of the tensors on `device`, and of its cache of free blocks."""
+
+def empty_device_cache(device: device | str) -> None:
+    """Gives the free blocks of the cache back to `device`."""

@@ -1,33 +1,50 @@
-"""What programs ask of torch.cuda, on a library that has no CUDA device."""
+"""What programs ask of torch.cuda."""
 
 from __future__ import annotations
 
+import functools
+import itertools
 import warnings
 from types import SimpleNamespace
 from typing import Any
 
+from infeed.train import _train
 from infeed.train import amp as _amp
 from infeed.train._train import float16
 
 
 def is_available() -> bool:
-    return False
+    """Whether infeed's plugin for CUDA, CUDA's runtime, a driver and a GPU are there."""
+    return device_count() > 0
 
 
+@functools.cache
 def device_count() -> int:
-    return 0
+    return next(index for index in itertools.count() if not _train._opens(f"cuda:{index}"))
 
 
 def current_device() -> int:
-    raise AssertionError("infeed.train not compiled with CUDA enabled")
+    return _index(None)
 
 
 def synchronize(device: Any = None) -> None:
-    raise AssertionError("infeed.train not compiled with CUDA enabled")
+    _train.synchronize(f"cuda:{_index(device)}")
 
 
 def empty_cache() -> None:
-    """Nothing is cached."""
+    """Gives memory that no tensor uses back to the devices."""
+    for index in range(device_count()):
+        _train.empty_device_cache(f"cuda:{index}")
+
+
+def memory_allocated(device: Any = None) -> int:
+    return int(_train.device_memory_stats(f"cuda:{_index(device)}")["in_use_bytes"])
+
+
+def _index(device: Any) -> int:
+    if not is_available():
+        raise AssertionError("infeed.train not compiled with CUDA enabled")
+    return device if isinstance(device, int) else _train.device("cuda" if device is None else device).index or 0
 
 
 def manual_seed(seed: int) -> None:

@@ -119,5 +119,6 @@ void bind_nn(const Binder& to);
 void bind_optim(const Binder& to);
 void bind_autocast(nb::module_& module);
 void bind_saving(nb::module_& module);
+void bind_devices(nb::module_& module);
 
 }  // namespace infeed::python

@@ -224,13 +224,14 @@ nb::dlpack::dtype dlpack_dtype(DType dtype) {
 // A capsule; what `kwargs` may ask for (stream, max_version, copy) makes no difference to memory of the CPU.
 nb::object dlpack(const Tensor& x, const nb::kwargs& /*kwargs*/) {
   if (x.requires_grad()) throw nb::buffer_error("Can't export tensors that require gradient, use tensor.detach()");
-  if (x.device().type != DeviceType::kCPU) throw nb::buffer_error("only tensors in CPU memory are exported");
+  if (x.device().type != DeviceType::kCPU && x.device().type != DeviceType::kCUDA)
+    throw nb::buffer_error("only tensors in CPU memory and on CUDA devices are exported");
   std::vector<std::size_t> shape(x.shape().begin(), x.shape().end());
   const std::vector<std::int64_t> strides(x.strides().begin(), x.strides().end());
   auto* held = new Tensor(x);
   const nb::capsule owner(held, [](void* tensor) noexcept { delete static_cast<Tensor*>(tensor); });
-  const nb::ndarray<> array(x.data_ptr(), shape.size(), shape.data(), owner, strides.data(), dlpack_dtype(x.dtype()),
-                            nb::device::cpu::value);
+  const nb::ndarray<> array(x.device_ptr(), shape.size(), shape.data(), owner, strides.data(), dlpack_dtype(x.dtype()),
+                            static_cast<int>(x.device().type), x.device().index);
   return nb::cast(array, nb::rv_policy::reference);
 }
 
@@ -261,7 +262,8 @@ void bind_create(const Binder& to) {
            nb::sig("def numpy(self, *, force: bool = False) -> typing.Any"))
       .def("__array__", array, "dtype"_a = nb::none(), "copy"_a = nb::none())
       .def("__dlpack__", dlpack)
-      .def("__dlpack_device__", [](const Tensor&) { return nb::make_tuple(1, 0); });
+      .def("__dlpack_device__",
+           [](const Tensor& x) { return nb::make_tuple(static_cast<int>(x.device().type), x.device().index); });
   to.module.def("tensor", make_tensor, "data"_a, nb::kw_only(), "dtype"_a = nb::none(), "device"_a = nb::none(),
                 "requires_grad"_a = false);
   for (const char* name : {"as_tensor", "asarray"})

@@ -176,10 +176,10 @@ Tensor from_buffer(nb::handle array) {
 
 Tensor from_dlpack(nb::handle object) {
   nb::ndarray<> array;
-  if (!nb::try_cast(object, array))
-    throw nb::type_error("from_dlpack(): the object offers no DLPack tensor in CPU memory");
-  if (array.device_type() != nb::device::cpu::value)
-    throw nb::type_error("from_dlpack(): the tensor is not in CPU memory");
+  if (!nb::try_cast(object, array)) throw nb::type_error("from_dlpack(): the object offers no DLPack tensor");
+  const bool on_cuda = array.device_type() == nb::device::cuda::value;
+  if (!on_cuda && array.device_type() != nb::device::cpu::value)
+    throw nb::type_error("from_dlpack(): the tensor is neither in CPU memory nor on a CUDA device");
   const nb::dlpack::dtype given = array.dtype();
   std::optional<DType> dtype;
   const auto size = static_cast<Py_ssize_t>(given.bits / 8);
@@ -196,6 +196,7 @@ Tensor from_dlpack(nb::handle object) {
   ArrayView view;
   view.data = static_cast<std::byte*>(array.data());
   view.dtype = *dtype;
+  if (on_cuda) view.device = Where({DeviceType::kCUDA, array.device_id()});
   for (std::size_t i = 0; i < array.ndim(); ++i) {
     view.shape.push_back(static_cast<std::int64_t>(array.shape(i)));
     view.strides.push_back(array.stride(i));

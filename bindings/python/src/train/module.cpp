@@ -35,4 +35,5 @@ NB_MODULE(_train, module) {
   bind_nn(to);
   bind_optim(to);
   bind_saving(module);
+  bind_devices(module);
 }

@@ -13,7 +13,8 @@ using Tensors = std::vector<Tensor>;
 // Adds one to a count in Python's state, and returns it: a float32 tensor without dimensions, unless a file brought another.
 double counted(const Tensor& count) {
   Tensor step = count;
-  if (step.dtype() != DType::kFloat32 || step.numel() != 1 || step.is_meta()) return step.add_(1.0).item<double>();
+  if (step.dtype() != DType::kFloat32 || step.numel() != 1 || step.device() != DeviceId{})
+    return step.add_(1.0).item<double>();
   step.storage()->bump_version();
   return *step.data<float>() += 1.0f;
 }

@@ -97,14 +97,15 @@ void bind_properties(nb::class_<TensorObject>& cls) {
       .def(
           "is_contiguous", [](const Tensor& x, const nb::object& format) { return x.is_contiguous(to_format(format)); },
           "memory_format"_a = nb::none())
-      .def("data_ptr", [](const Tensor& x) { return reinterpret_cast<std::uintptr_t>(x.data_ptr()); })
+      .def("data_ptr", [](const Tensor& x) { return reinterpret_cast<std::uintptr_t>(x.device_ptr()); })
       .def("storage_offset", [](const Tensor& x) { return x.storage_offset(); })
-      .def("_storage_ptr", [](const Tensor& x) { return reinterpret_cast<std::uintptr_t>(x.storage()->data()); })
+      .def("_storage_ptr", [](const Tensor& x) { return reinterpret_cast<std::uintptr_t>(x.storage()->address()); })
       .def("_storage_nbytes", [](const Tensor& x) { return x.storage()->nbytes(); })
       .def_prop_ro("_version", [](const Tensor& x) { return x.version(); })
       .def("is_inference", [](const Tensor& x) { return x.is_inference(); })
       .def("is_set_to", [](const Tensor& x, const Tensor& y) {
-        return x.data_ptr() == y.data_ptr() && x.shape() == y.shape() && x.strides() == y.strides();
+        return x.device_ptr() == y.device_ptr() && x.device() == y.device() && x.shape() == y.shape() &&
+               x.strides() == y.strides();
       });
 }
 
@@ -236,10 +237,13 @@ void bind_copies(const Binder& to) {
       .def("to", converted, "args"_a, "device"_a = nb::none(), "dtype"_a = nb::none(), "non_blocking"_a = false,
            "copy"_a = false, "memory_format"_a = nb::none())
       .def("cpu", [](const Tensor& x) { return x.to(TensorOptions(x.dtype(), DeviceId{})); })
-      .def("cuda",
-           [](const Tensor& x, const nb::args&) {
-             return x.to(TensorOptions(Where({DeviceType::kCUDA, 0})));  // raises
-           })
+      .def(
+          "cuda",
+          [](const Tensor& x, const nb::object& device, bool /*non_blocking*/) {
+            const std::int32_t index = nb::isinstance<nb::int_>(device) ? nb::cast<std::int32_t>(device) : 0;
+            return x.to(TensorOptions(Where({DeviceType::kCUDA, index})));
+          },
+          "device"_a = nb::none(), "non_blocking"_a = false)
       .def("type_as", [](const Tensor& x, const Tensor& y) { return x.to(y.options()); })
       .def(
           "contiguous", [](const Tensor& x, const nb::object& format) { return x.contiguous(to_format(format)); },

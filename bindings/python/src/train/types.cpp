@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "infeed/base/error.h"
+#include "infeed/train/tensor/device.h"
 
 namespace infeed::python {
 namespace {
@@ -76,7 +77,7 @@ void bind_dtype(nb::module_& module) {
 }
 
 void bind_device(nb::module_& module) {
-  nb::class_<DeviceObject>(module, "device", "Where memory lies: 'cpu', 'meta', 'cuda:0'.")
+  nb::class_<DeviceObject>(module, "device", "Where memory lies: 'cpu', 'meta', 'cuda:0', 'simulated:0'.")
       .def(
           "__init__",
           [](DeviceObject* self, const nb::object& type, std::optional<std::int32_t> index) {
@@ -126,7 +127,14 @@ std::optional<DType> to_dtype(nb::handle object) noexcept {
 
 Where::operator DeviceId() const {
   if (id.type != DeviceType::kCUDA) return id;
-  PyErr_SetString(PyExc_AssertionError, "infeed.train not compiled with CUDA enabled");
+  try {
+    static_cast<void>(device_stream(id));  // opens it
+    return id;
+  } catch (const DeviceError& error) {
+    const std::string text =
+        fmt::format("infeed.train not compiled with CUDA enabled, or no such device: {}", error.what());
+    PyErr_SetString(PyExc_AssertionError, text.c_str());
+  }
   throw nb::python_error();
 }
 
