@@ -2,8 +2,9 @@
 
     PYTHONPATH=bench:build/release/python .venv/bin/python bench/auto_workers.py build/bench.json [--only bursty] [--rounds 5]
 
-Four pipelines of datasets in Python. Every num_workers from 0 on is measured once with every prefetch_factor; then a loader with "auto" trains until it rests; then the fastest three of the fixed ones and that loader take turns.
-Read: the rate of "auto" by the best of the three, in every round: 1 would be as fast as the luckiest.
+Four pipelines of datasets in Python. Every num_workers from 0 on is measured once with every prefetch_factor; then a
+loader with "auto" trains until it rests; then the fastest three of the fixed ones and that loader take turns.
+Read: the rate of "auto" by that of the best of the three, round by round.
 """
 
 import argparse

@@ -123,7 +123,8 @@ def tune(
             iterable of batches (infeed's are known better: their stats() enter the report).
         step: Called with every batch, in this thread. Wait for the device in it. Default: nothing is done with them.
         memory_budget: Bytes that all processes may have, shared pages once. What is foreseen to exceed it is not run.
-        kinds: "thread" (infeed.datasets only), "fork", "spawn": the first is searched, the others tried at the end.
+        kinds: "thread" (infeed.datasets only), "fork", "spawn": the first is searched, the others tried at the end. Default:
+            threads alone for infeed.datasets, else fork alone.
         seconds: Of each trial, after a warm-up.
         repetitions: Runs of each trial; their median counts.
         progress: A line on standard error. Default: where that is a terminal.

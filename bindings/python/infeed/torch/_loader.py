@@ -31,9 +31,10 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
 
     Args:
         num_workers: Also "auto": workers come and go while the loader runs, and where prefetch_factor is not given the queue
-            becomes deeper, for the shortest time of step and wait together (docs/tuning.md). Batches do not depend on it: the random numbers of a batch are seeded by its number. Where
-            the count cannot change (IterableDataset; a dataset with a state), it stays what "auto" begins with.
-            The attribute is the count at the latest iter(); `stats()` tells the present one.
+            becomes deeper, for the shortest time of step and wait together (docs/tuning.md). Batches do not depend on it:
+            the random numbers of a batch are seeded by its number. Where the count cannot change (IterableDataset; a
+            dataset with a state), it stays what "auto" begins with. The attribute is the count at the latest iter();
+            `stats()` tells the present one.
         memory_budget: With num_workers="auto": bytes that this process and its workers may have, shared pages once. It
             begins with one worker then. Default None: what the machine and its cgroups leave.
         memory_limit: Bytes of batches that may be held at once; next() raises MemoryError for one that would exceed
