@@ -145,7 +145,7 @@ std::optional<nb::object> PythonLoader::next(std::uint64_t number, bool first) {
     std::shared_ptr<Loader> loader = open();
     const Unlocked unlocked;
     batch = draw(*loader, first);
-    if (batch && loader->stager() != nullptr) batch = for_host(std::move(*batch), *loader->stager());
+    if (batch && loader->stager() != nullptr) batch = for_host(*batch, *loader->stager());
     loader.reset();  // without the GIL, where close() left the last hold to us
   }
   if (!batch) return std::nullopt;

@@ -65,7 +65,7 @@ void throw_for_samples(std::span<const std::size_t> indices) {
   for (std::size_t i = 0; i < std::min(indices.size(), kNamedSamples); ++i)
     names += (i == 0 ? "" : ", ") + std::to_string(indices[i]);
   if (indices.size() > kNamedSamples) names += c10::str(", ... (", indices.size(), ")");
-  throw NamedFault{c10::str(names, ": ", describe(cause)), cause};
+  throw NamedFault{c10::str(names, ": ", describe(cause)), cause};  // ours. NOLINT(bugprone-std-exception-baseclass)
 }
 
 void Faults::rethrow(std::exception_ptr error) {

@@ -26,7 +26,7 @@ namespace internal {
 inline Tensor operand(const Tensor& x, DType dtype) { return converted(x, dtype); }
 template <class Other>
 const Other& operand(const Other& other, DType /*dtype*/) {
-  return other;
+  return other;  // an operand of the call at hand. NOLINT(bugprone-return-const-ref-from-parameter)
 }
 
 template <class Op, class... Args>

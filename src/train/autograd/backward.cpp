@@ -101,7 +101,7 @@ class Backward {
       }
     }
     if (!accumulate_leaves_) return;
-    for (const Node* target : targets) needed_.insert(target);
+    needed_.insert(targets.begin(), targets.end());
   }
 
   void visit(Node& node, std::vector<Tensor>& grads) {

@@ -66,7 +66,7 @@ void record_all(std::string_view name, std::span<const Tensor> inputs, std::span
 /// `value` where `other` wants a gradient: an operand is saved only for the sake of the other one.
 [[nodiscard]] inline const Tensor& saved_for(const Tensor& other, const Tensor& value) {
   static const Tensor none;
-  return other.requires_grad() ? value : none;
+  return other.requires_grad() ? value : none;  // an operand. NOLINT(bugprone-return-const-ref-from-parameter)
 }
 
 }  // namespace infeed

@@ -133,16 +133,16 @@ Tensors defined_or_not(const Gradients& given) {
 }
 
 void run_backward(const Tensors& tensors, const Gradients& gradients, bool retain, bool create, const Tensors& inputs) {
-  Tensors grads = defined_or_not(gradients);
+  const Tensors grads = defined_or_not(gradients);
   const nb::gil_scoped_release unlocked;
-  backward(tensors, std::move(grads), {.retain_graph = retain, .create_graph = create}, inputs);
+  backward(tensors, grads, {.retain_graph = retain, .create_graph = create}, inputs);
 }
 
 Tensors run_grad(const Tensors& outputs, const Tensors& inputs, const Gradients& gradients,
                  const GradOptions& options) {
-  Tensors grads = defined_or_not(gradients);
+  const Tensors grads = defined_or_not(gradients);
   const nb::gil_scoped_release unlocked;
-  return grad(outputs, inputs, std::move(grads), options);
+  return grad(outputs, inputs, grads, options);
 }
 
 void bind_runs(nb::module_& module) {
