@@ -47,7 +47,8 @@ class Arguments {
   }
   template <class T>
   T* operator()(T* there) {
-    return static_cast<T*>(const_cast<void*>(seen(there, !std::is_const_v<T>)));
+    void* const at = const_cast<void*>(seen(there, !std::is_const_v<T>));
+    return static_cast<T*>(at);
   }
   infeed_loop operator()(infeed_loop loop) {
     for (int k = 0; k < 4; ++k) loop.operand[k].data = const_cast<void*>(seen(loop.operand[k].data, k == 0));

@@ -30,7 +30,8 @@ void check_same_size(std::string_view loss, const Tensor& x, const Tensor& t) {
 
 // One node over the losses of all elements and their reduction: PyTorch's name for it, and less memory.
 template <class Loss>
-Tensor elementwise_loss(std::string_view name, const Tensor& x, const Tensor& t, Reduction reduction, Loss loss) {
+Tensor elementwise_loss(std::string_view name, const Tensor& x, const Tensor& t, Reduction reduction,
+                        const Loss& loss) {
   const DType dtype = result_type(x, t);
   const auto forward = [loss, reduction, dtype](const std::vector<Tensor>& in) {
     const Tensor y = reduced(loss(widened(in[0]), widened(in[1])), reduction);
@@ -234,7 +235,7 @@ Tensor fused_cross_entropy(const Tensor& x, const Tensor& t, const CrossEntropyS
 Tensor nll_on_device(const Tensor& x, const Tensor& t, const CrossEntropySpec& spec) {
   const Tensor rows = x.contiguous(), labels = t.detach().contiguous();
   const auto [losses, counts] = kernels::on_device::pick_classes(rows.detach(), labels, spec.ignore_index);
-  const Tensor picked = record("NllLossBackward0", {rows}, losses, {labels}, [spec, shape = x.shape()](const Pass& p) {
+  Tensor picked = record("NllLossBackward0", {rows}, losses, {labels}, [spec, shape = x.shape()](const Pass& p) {
     require(!grad_enabled(), "nll_loss on a device can be differentiated once: its backward has no gradient");
     return kernels::on_device::pick_classes_backward(p.g().contiguous(), p.saved(0), shape, spec.ignore_index);
   });

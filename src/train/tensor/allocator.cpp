@@ -30,11 +30,13 @@ std::byte* take_from_system(std::size_t block_bytes) noexcept {
 // A free block's first bytes hold the address of the next free one of its size.
 std::byte* next_of(const std::byte* block) noexcept {
   std::byte* next = nullptr;
-  std::memcpy(&next, block, sizeof next);
+  std::memcpy(static_cast<void*>(&next), block, sizeof next);
   return next;
 }
 
-void set_next(std::byte* block, std::byte* next) noexcept { std::memcpy(block, &next, sizeof next); }
+void set_next(std::byte* block, std::byte* next) noexcept {
+  std::memcpy(block, static_cast<const void*>(&next), sizeof next);
+}
 
 }  // namespace
 

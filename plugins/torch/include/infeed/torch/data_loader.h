@@ -54,6 +54,7 @@ class RequestSampler final : public BatchSampler {
   static_assert(kIndices || std::is_same_v<BatchRequest, td::samplers::BatchSize>,
                 "infeed::torch::data_loader: the sampler must yield std::vector<size_t> or BatchSize.");
 
+  // Moved where it can be. NOLINTNEXTLINE(performance-unnecessary-value-param)
   RequestSampler(Sampler sampler, const td::DataLoaderOptions& options)
       : sampler_(std::move(sampler)), batch_size_(options.batch_size()), drop_last_(options.drop_last()) {}
 
@@ -181,7 +182,7 @@ class DataLoader {
 template <typename Dataset, typename Sampler>
 requires(!Dataset::is_stateful)
     [[nodiscard]] auto data_loader(Dataset dataset, Sampler sampler, td::DataLoaderOptions options,
-                                   EngineOptions engine = {}) {
+                                   const EngineOptions& engine = {}) {
   using Requests = RequestSampler<Sampler>;
   return std::make_unique<DataLoader<Dataset, Requests>>(
       std::move(dataset), std::make_unique<Requests>(std::move(sampler), options), options, engine);
@@ -190,16 +191,17 @@ requires(!Dataset::is_stateful)
 /// A stateless dataset in the order of a Sampler of its size.
 template <typename Sampler = td::samplers::RandomSampler, typename Dataset>
 requires(!Dataset::is_stateful && std::is_constructible_v<Sampler, std::size_t>)
-    [[nodiscard]] auto data_loader(Dataset dataset, td::DataLoaderOptions options = {}, EngineOptions engine = {}) {
+    [[nodiscard]] auto data_loader(Dataset dataset, td::DataLoaderOptions options = {},
+                                   const EngineOptions& engine = {}) {
   const std::optional<std::size_t> size = dataset.size();
   if (!size) throw ConfigError("the dataset does not know its size: give data_loader() a sampler.");
-  return data_loader(std::move(dataset), Sampler(*size), options, std::move(engine));
+  return data_loader(std::move(dataset), Sampler(*size), options, engine);
 }
 
 /// A stateful dataset, asked for batches until it has no more.
 template <typename Dataset>
-requires(Dataset::is_stateful)
-    [[nodiscard]] auto data_loader(Dataset dataset, td::DataLoaderOptions options = {}, EngineOptions engine = {}) {
+requires(Dataset::is_stateful) [[nodiscard]] auto data_loader(Dataset dataset, td::DataLoaderOptions options = {},
+                                                              const EngineOptions& engine = {}) {
   return std::make_unique<DataLoader<Dataset, SizeSampler>>(
       std::move(dataset), std::make_unique<SizeSampler>(options.batch_size()), options, engine);
 }
