@@ -139,7 +139,7 @@ check_parts() {
   fi
   if [ -x "$build/tests/cuda/cuda_train_own_test" ]; then
     # The companion on the device beside the CPU: operations, gradients, and how an MLP and a CNN train.
-    part companion 60 "${preload[@]}" INFEED_PLUGIN_PATH="$kernels" "$build/tests/cuda/cuda_train_own_test" --gtest_brief=1
+    part companion 60 "${preload[@]}" OMP_WAIT_POLICY=passive INFEED_PLUGIN_PATH="$kernels" "$build/tests/cuda/cuda_train_own_test" --gtest_brief=1
   else
     leave_out companion "$build has no cuda_train_own_test"
   fi
