@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 
 #include "infeed/dataset/image_folder.h"
 #include "report.h"
@@ -18,7 +19,7 @@ struct Bed {
   /// `full`, or `small` where the run is quick.
   template <typename T>
   [[nodiscard]] T size(T full, T small) const {
-    return quick ? small : full;
+    return quick ? std::move(small) : std::move(full);
   }
 };
 
