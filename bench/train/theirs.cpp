@@ -95,7 +95,7 @@ torch::Tensor inputs_of(Model model) {
 }
 
 template <class Net>
-Step step_of(std::shared_ptr<Net> net, const torch::Tensor& x, const torch::Tensor& t) {
+Step step_of(const std::shared_ptr<Net>& net, const torch::Tensor& x, const torch::Tensor& t) {
   const auto sgd = std::make_shared<torch::optim::SGD>(net->parameters(), torch::optim::SGDOptions(0.01).momentum(0.9));
   return [=] {
     sgd->zero_grad();

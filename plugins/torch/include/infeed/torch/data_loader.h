@@ -178,6 +178,8 @@ class DataLoader {
   std::optional<Loader> loader_;
 };
 
+// Samplers are moved where they can be. NOLINTBEGIN(performance-unnecessary-value-param)
+
 /// A stateless dataset in the order of `sampler`.
 template <typename Dataset, typename Sampler>
 requires(!Dataset::is_stateful)
@@ -205,5 +207,7 @@ requires(Dataset::is_stateful) [[nodiscard]] auto data_loader(Dataset dataset, t
   return std::make_unique<DataLoader<Dataset, SizeSampler>>(
       std::move(dataset), std::make_unique<SizeSampler>(options.batch_size()), options, engine);
 }
+
+// NOLINTEND(performance-unnecessary-value-param)
 
 }  // namespace infeed::torch
