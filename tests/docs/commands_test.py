@@ -128,7 +128,7 @@ def faults(words: list[str]) -> Iterator[str]:
     elif name == "make":
         made = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
         yield from (f"no `make {goal}`" for goal in rest if goal not in made and "=" not in goal)
-    elif (ROOT / name).is_file():
+    elif (ROOT / name).is_file() and not name.startswith("build/"):
         yield from option_faults(name, (ROOT / name).read_text(), rest)
     elif name not in OTHERS and "/" not in name:
         yield f"{name} is no program of this project"
