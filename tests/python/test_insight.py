@@ -153,7 +153,8 @@ def test_figures_of_five_pipelines_and_ten_faults_get_their_verdict(planted, bou
 def test_a_stopped_worker_is_named():
     iterator = iter(loader := DataLoader(Slow(0), batch_size=4, num_workers=2))
     next(iterator)
-    pid = loader.stats().times.workers[1].pid
+    while not (pid := loader.stats().times.workers[1].pid):  # the first batch may come before this worker
+        os.sched_yield()
     os.kill(pid, signal.SIGSTOP)
     try:
         while not loader.stats().times.workers[1].stopped:

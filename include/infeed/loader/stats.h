@@ -14,7 +14,7 @@ namespace infeed {
 
 struct WorkerStats {
   int id = 0;
-  std::int64_t pid = 0;  ///< of its process; the loader's own for threads and inline
+  std::int64_t pid = 0;  ///< the loader's own for threads and inline; 0: a process that has not begun
   std::uint64_t samples = 0;
   double busy_s = 0;     ///< reading, decoding, transforming
   double wait_s = 0;     ///< nothing to do: the consumer or the depth holds it back
