@@ -13,6 +13,7 @@ import itertools
 import os
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -168,6 +169,7 @@ def main() -> None:
     parser.add_argument("--only", choices=list(PIPELINES))
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
+    warnings.filterwarnings("ignore", "This DataLoader will create")  # more workers than processors are a part of it
     if torch is None:
         return
     asked = [pipeline for name, pipeline in PIPELINES.items() if options.only in (None, name)]
