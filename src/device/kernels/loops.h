@@ -135,6 +135,7 @@ struct Product {
   const float *a, *b;
   INFEED_ANYWHERE float operator()(std::int64_t i) const { return a[i] * b[i]; }
 };
+template <bool logarithm>
 struct SoftmaxBackwardRow {
   const float *g, *y;
   float* out;
@@ -143,30 +144,19 @@ struct SoftmaxBackwardRow {
   INFEED_LANE void operator()(std::int64_t row, const Lanes& lanes) const {
     const float *gs = g + row * columns, *ys = y + row * columns;
     float* to = out + row * columns;
-    const float sum = lanes.reduce(columns, 0.0F, Product{gs, ys}, Add{});
-    lanes.each(columns, [=](std::int64_t i) { to[i] = ys[i] * (gs[i] - sum); });
+    const float sum =
+        logarithm ? lanes.reduce(columns, 0.0F, RowOf{gs}, Add{}) : lanes.reduce(columns, 0.0F, Product{gs, ys}, Add{});
+    lanes.each(columns,
+               [=](std::int64_t i) { to[i] = logarithm ? gs[i] - std::exp(ys[i]) * sum : ys[i] * (gs[i] - sum); });
   }
 };
 template <class Where>
 void softmax_backward(const Where& where, const float* g, const float* y, float* out, infeed_rows shape) {
-  each_row(where, shape.rows, SoftmaxBackwardRow{g, y, out, shape.columns});
+  each_row(where, shape.rows, SoftmaxBackwardRow<false>{g, y, out, shape.columns});
 }
-
-struct LogSoftmaxBackwardRow {
-  const float *g, *y;
-  float* out;
-  std::int64_t columns;
-  template <class Lanes>
-  INFEED_LANE void operator()(std::int64_t row, const Lanes& lanes) const {
-    const float *gs = g + row * columns, *ys = y + row * columns;
-    float* to = out + row * columns;
-    const float sum = lanes.reduce(columns, 0.0F, RowOf{gs}, Add{});
-    lanes.each(columns, [=](std::int64_t i) { to[i] = gs[i] - std::exp(ys[i]) * sum; });
-  }
-};
 template <class Where>
 void log_softmax_backward(const Where& where, const float* g, const float* y, float* out, infeed_rows shape) {
-  each_row(where, shape.rows, LogSoftmaxBackwardRow{g, y, out, shape.columns});
+  each_row(where, shape.rows, SoftmaxBackwardRow<true>{g, y, out, shape.columns});
 }
 
 template <class Where>
